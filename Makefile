@@ -1,0 +1,43 @@
+# One verb a target. `make demo` and `make test` set up their own virtual environment.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-full check format lint types architecture gate clean
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $(STAMP)
+
+demo: $(STAMP)  ## the main job on the real model
+	$(BIN)/eaglebench run mtbench --page-size 16
+
+test: $(STAMP)  ## format, lint, types and the tests
+	$(MAKE) check
+
+test-full: $(STAMP)  ## also the full products of the test matrices and the slow tests
+	$(BIN)/python -m pytest -m "not gpu" -p no:randomly -n 2
+
+check: format-check lint types tests
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+format-check: $(STAMP)
+	$(BIN)/ruff format --check .
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+tests: $(STAMP)
+	$(BIN)/python -m pytest -m "not full and not slow and not gpu" -n 2
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""What prefix caching and paging do to EAGLE speculative decoding."""

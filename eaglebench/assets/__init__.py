@@ -1,0 +1,1 @@
+"""Models and prompts that can be fetched, verified and converted."""

@@ -1,0 +1,34 @@
+"""Time as an argument: whoever needs the time is handed a clock."""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """A monotonic clock."""
+
+    def now_s(self) -> float:
+        """Seconds since an arbitrary start."""
+        ...
+
+
+class MonotonicClock:
+    """The machine's monotonic clock."""
+
+    def now_s(self) -> float:
+        """Seconds since an arbitrary start."""
+        return time.perf_counter()
+
+
+class FakeClock:
+    """A clock for tests: moves by `tick_s` at every reading."""
+
+    def __init__(self, tick_s: float = 0.0) -> None:
+        self.time_s = 0.0
+        self.tick_s = tick_s
+
+    def now_s(self) -> float:
+        """Seconds so far; then moves on by `tick_s`."""
+        now = self.time_s
+        self.time_s += self.tick_s
+        return now

@@ -1,0 +1,1 @@
+"""The vocabulary every package shares: records and protocols, standard library only."""

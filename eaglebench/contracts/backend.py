@@ -1,0 +1,133 @@
+"""The one seam between the harness and whatever runs a model.
+
+A `Runtime` holds loaded models; it makes one `Backend` for each cell and arm. The harness knows
+these protocols and nothing of torch; tests drive it with a scripted runtime.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.contracts.observation import RequestObservation, StepTimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """Which models to load and how.
+
+    `target` and `draft` are asset names, folders or Hub ids; `draft` None means the head that
+    belongs to the target's asset.
+    """
+
+    target: str
+    draft: str | None = None
+    dtype: str | None = None
+    device: str = "cpu"
+    attention_backend: str = "auto"
+    trust_remote_code: bool = False
+    num_threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeInfo:
+    """What was loaded, for the record and for checks before a run."""
+
+    backend: str
+    target_id: str
+    target_sha256: str
+    draft_id: str | None
+    draft_sha256: str | None
+    tokenizer_sha256: str
+    dtype: str
+    device: str
+    attention_backend: str
+    vocab_size: int
+    draft_vocab_size: int | None
+    context_length: int
+    stop_token_ids: tuple[int, ...]
+    aux_layer_ids: tuple[int, ...]
+    warnings: tuple[str, ...]
+    weights_bytes: int
+    kv_bytes_per_slot: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumericNoise:
+    """Largest logit difference between matrix shapes, measured on this run's own prompts."""
+
+    target: float
+    draft: float
+
+
+class Tokenizer(Protocol):
+    """Text to token ids and back."""
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of raw text, without special tokens added."""
+        ...
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Text of token ids; ids without text decode to the replacement character."""
+        ...
+
+    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
+        """Token ids of a conversation (`role`, `content`), ready for the assistant's turn.
+
+        Raises:
+            UsageError: the model's chat template refuses these messages or there is none.
+        """
+        ...
+
+
+class Backend(Protocol):
+    """One engine in one cell and arm."""
+
+    def generate(
+        self,
+        requests: Iterable[GenerationRequest | None],
+        replay: Mapping[str, Sequence[int]] | None = None,
+    ) -> Iterator[RequestObservation]:
+        """Run requests and yield each as it finishes.
+
+        `requests` is pulled whenever there is room for one more; an element None means "nothing
+        to start before another one finishes". `replay` maps a request id to the tokens that are
+        taken as the target's choices.
+        """
+        ...
+
+    def take_step_times(self) -> StepTimes:
+        """Times since the last call."""
+        ...
+
+    def reset(self) -> None:
+        """Forget all cached prefixes and times."""
+        ...
+
+    def close(self) -> None:
+        """Give the pools back."""
+        ...
+
+
+class Runtime(Protocol):
+    """Loaded models, shared by all cells and arms of a run."""
+
+    info: RuntimeInfo
+    tokenizer: Tokenizer
+
+    def backend(self, knobs: EngineKnobs) -> Backend:
+        """An engine with empty pools for these knobs.
+
+        Raises:
+            UsageError: the knobs don't fit the loaded models.
+        """
+        ...
+
+    def measure_noise(self, prompts: Sequence[Sequence[int]]) -> NumericNoise:
+        """Largest logit difference between shapes over these prompts."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back."""
+        ...

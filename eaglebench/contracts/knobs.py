@@ -1,0 +1,56 @@
+"""What can be turned on the engine: one value of every axis of the matrix."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Preallocation = Literal["none", "lookahead-blocks", "covered"]
+PREALLOCATIONS: tuple[Preallocation, ...] = ("none", "lookahead-blocks", "covered")
+
+CACHE_ARMS = ("radix", "force-miss", "no-cache")
+FAULT_ARMS = ("unigram", "no-lookahead", "kv-reuse", "seam-guess")
+ARMS = CACHE_ARMS + FAULT_ARMS
+
+
+def num_draft_nodes(num_draft_tokens: int) -> int:
+    """Proposed tokens verified together, without the root.
+
+    `num_draft_tokens` has SGLang's meaning, which counts the root (steps 2, top-k 1: 3). This is
+    the only place that converts.
+    """
+    return num_draft_tokens - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineKnobs:
+    """One cell of the matrix and one arm.
+
+    Attributes:
+        arm: how the prefix cache behaves, or which planted fault is on (`ARMS`).
+        page_size: slots a page.
+        chunked_prefill_size: most prompt tokens computed in one step; None is off.
+        num_steps: levels of a draft; 0 is plain decoding.
+        eagle_topk: branches a level; 1 is a chain.
+        num_draft_tokens: tokens verified together, the root included (SGLang's meaning).
+        preallocation: how many pages are taken ahead of need.
+        preallocate_tokens: what the preallocation policies aim at.
+        parallel: most requests that run at the same time.
+        max_total_tokens: slots in the KV pools.
+        context_length: most tokens of one request; None is the model's own limit.
+    """
+
+    arm: str = "radix"
+    page_size: int = 1
+    chunked_prefill_size: int | None = None
+    num_steps: int = 2
+    eagle_topk: int = 1
+    num_draft_tokens: int = 3
+    preallocation: Preallocation = "none"
+    preallocate_tokens: int = 64
+    parallel: int = 1
+    max_total_tokens: int = 16384
+    context_length: int | None = None
+
+    @property
+    def num_draft_nodes(self) -> int:
+        """Proposed tokens verified together, without the root; 0 is plain decoding."""
+        return num_draft_nodes(self.num_draft_tokens) if self.num_steps else 0

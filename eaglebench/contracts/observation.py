@@ -1,0 +1,131 @@
+"""What was measured on one request: integers first, times beside them, ratios nowhere.
+
+Identities that hold for every observation (checked by `tests` and by the reader of run folders):
+
+    output_tokens = prefill_sampled + emitted
+    emitted       = accepted + bonus - overrun        (bonus = verify_steps)
+    accepted      = sum(accepted_per_step)
+    verify_steps  = len(accepted_per_step) = len(steps)
+    prompt_tokens = cached_tokens + prefill_tokens_computed   (unless preempted)
+"""
+
+from dataclasses import dataclass
+
+from eaglebench.contracts.generation import FinishReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyStep:
+    """One verify step of one request.
+
+    Attributes:
+        position: position of the root (the last known token) in the request.
+        drafted_ids: proposed tokens, in order; empty for plain decoding.
+        target_ids: the target's choice after the root and after every proposed token.
+        accepted: proposed tokens accepted, before cutting.
+        emitted: tokens delivered, after cutting; the bonus included.
+        target_gaps: difference of the two largest target logits, one per `target_ids`.
+        draft_gaps: difference of the two largest draft logits, one per `drafted_ids`.
+    """
+
+    position: int
+    drafted_ids: tuple[int, ...]
+    target_ids: tuple[int, ...]
+    accepted: int
+    emitted: int
+    target_gaps: tuple[float, ...]
+    draft_gaps: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestCounters:
+    """Exact counts of one request.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt.
+        cached_tokens: prompt tokens whose KV came from the prefix cache.
+        prefill_tokens_computed: prompt (and, after a preemption, known) tokens computed.
+        output_tokens: tokens delivered.
+        prefill_sampled: delivered tokens that prefill sampled (0 or 1).
+        verify_steps: target forwards over drafts of this request.
+        num_drafts: verify steps that carried at least one proposed token.
+        drafted: proposed tokens.
+        accepted: proposed tokens accepted, before cutting.
+        bonus: tokens the target itself added, one a verify step.
+        overrun: tokens of verify steps cut after a stop or a limit.
+        draft_forwards: forwards of the head this request took part in.
+        target_forwards: forwards of the target this request took part in.
+        pages_allocated: pages taken from the free list.
+        pages_returned: pages this request gave back itself (not those the tree took over).
+        alloc_calls: times the free list was asked for pages.
+        evictions: pages evicted from the tree to make room for this request.
+        preemptions: times this request lost its pages and was queued again.
+    """
+
+    prompt_tokens: int
+    cached_tokens: int
+    prefill_tokens_computed: int
+    output_tokens: int
+    prefill_sampled: int
+    verify_steps: int
+    num_drafts: int
+    drafted: int
+    accepted: int
+    bonus: int
+    overrun: int
+    draft_forwards: int
+    target_forwards: int
+    pages_allocated: int
+    pages_returned: int
+    alloc_calls: int
+    evictions: int
+    preemptions: int
+
+    @property
+    def emitted(self) -> int:
+        """Tokens that verify steps delivered."""
+        return self.accepted + self.bonus - self.overrun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestTimes:
+    """Seconds one request spent waiting, in prefill, in decode, and in all."""
+
+    queue_s: float
+    prefill_s: float
+    decode_s: float
+    total_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTimes:
+    """Where the wall time of a stretch of engine steps went, by kind of step.
+
+    prefill: no row verified; decode: no row prefilled; mixed: both.
+    """
+
+    prefill_s: float
+    mixed_s: float
+    decode_s: float
+    prefill_steps: int
+    mixed_steps: int
+    decode_steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestObservation:
+    """Everything known about one finished request.
+
+    `prefill_gap` is the top-2 gap of the target where prefill sampled the first token; None when
+    nothing was sampled there. `error` is set when and only when `finish_reason` is `failed`.
+    """
+
+    request_id: str
+    output_token_ids: tuple[int, ...]
+    accepted_per_step: tuple[int, ...]
+    steps: tuple[VerifyStep, ...]
+    counters: RequestCounters
+    times: RequestTimes
+    finish_reason: FinishReason
+    prefill_gap: float | None = None
+    error: str | None = None

@@ -1,0 +1,1 @@
+"""The embedded engine: requests, scheduler and the step."""

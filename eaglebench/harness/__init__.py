@@ -1,0 +1,1 @@
+"""Run a plan and write down what happened."""

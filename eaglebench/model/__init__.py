@@ -1,0 +1,1 @@
+"""The networks: the target, the EAGLE-3 head, their attention and their checkpoints."""

@@ -1,0 +1,1 @@
+"""From what a user asked for to suites, prompts and cells."""

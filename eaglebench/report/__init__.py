@@ -1,0 +1,1 @@
+"""Render records for people."""

@@ -1,0 +1,86 @@
+"""The flattened inputs of one target forward: all rows of a step behind one another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
+from eaglebench.model.attention import AttentionPlan, make_plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One forward.
+
+    Attributes:
+        rows: rows in batch order.
+        starts: where each row's tokens begin in the flattened batch.
+        token_ids: [num_tokens] int64.
+        positions: [num_tokens] int64.
+        plan: which slots are written and attended to.
+        logit_rows: [num_logits] int64, batch rows whose logits are needed.
+        logit_starts: where each row's logits begin; rows without logits take up none.
+        written: slots each row writes.
+    """
+
+    rows: tuple[Row, ...]
+    starts: tuple[int, ...]
+    token_ids: Tensor
+    positions: Tensor
+    plan: AttentionPlan
+    logit_rows: Tensor
+    logit_starts: tuple[int, ...]
+    written: tuple[NDArray[np.int64], ...]
+
+
+def row_tokens(row: Row) -> NDArray[np.int32]:
+    """Tokens a row computes."""
+    request = row.request
+    if isinstance(row, PrefillRow):
+        return request.known_tokens[row.start : row.end]
+    drafted = np.asarray(request.proposal.token_ids, dtype=np.int32)
+    return np.concatenate([request.known_tokens[row.start :], drafted])
+
+
+def num_logits(row: Row, *, wants_seam_guess: bool) -> int:
+    """Trailing tokens of a row whose logits are needed."""
+    if isinstance(row, VerifyRow):
+        return row.num_tokens
+    return 1 if row.samples or (wants_seam_guess and not row.completes) else 0
+
+
+def assemble(
+    rows: Sequence[Row], *, device: torch.device, backend: str, wants_seam_guess: bool
+) -> Batch:
+    """Flatten the rows of a step."""
+    lengths = [row.num_tokens for row in rows]
+    ends = np.cumsum(lengths)
+    wanted = [num_logits(row, wants_seam_guess=wants_seam_guess) for row in rows]
+    logit_rows = [np.arange(end - count, end) for end, count in zip(ends, wanted, strict=True)]
+    logit_ends = np.cumsum(wanted)
+    tables = [row.request.held for row in rows]
+    plan = make_plan(
+        [(table.slots(0, row.end), row.num_tokens) for row, table in zip(rows, tables, strict=True)],
+        device=device,
+        backend=backend,
+    )
+    return Batch(
+        rows=tuple(rows),
+        starts=tuple((ends - lengths).tolist()),
+        token_ids=_tensor(np.concatenate([row_tokens(row) for row in rows]), device),
+        positions=_tensor(np.concatenate([np.arange(row.start, row.end) for row in rows]), device),
+        plan=plan,
+        logit_rows=_tensor(np.concatenate(logit_rows), device),
+        logit_starts=tuple((logit_ends - wanted).tolist()),
+        written=tuple(
+            table.slots(row.start, row.end) for row, table in zip(rows, tables, strict=True)
+        ),
+    )
+
+
+def _tensor(values: NDArray[np.int32] | NDArray[np.int64], device: torch.device) -> Tensor:
+    return torch.from_numpy(values.astype(np.int64)).to(device)

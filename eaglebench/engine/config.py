@@ -1,0 +1,61 @@
+"""What an engine is built from; checked once, never changed."""
+
+from dataclasses import dataclass, field
+
+from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.engine.policy import EnginePolicy
+from eaglebench.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """Knobs of the cell, the arm's policy, and what only tests turn.
+
+    Attributes:
+        knobs: one cell of the matrix.
+        policy: what the arm changes.
+        context_length: most tokens of one request, settled against the model's limit.
+        audit: check every bookkeeping law after every step.
+        pool_fill: value the KV pools start with; tests use NaN.
+    """
+
+    knobs: EngineKnobs
+    policy: EnginePolicy = field(default_factory=EnginePolicy)
+    context_length: int
+    audit: bool = False
+    pool_fill: float = 0.0
+
+    def __post_init__(self) -> None:
+        knobs = self.knobs
+        for name, value in (
+            ("page size", knobs.page_size),
+            ("parallel", knobs.parallel),
+            ("context length", self.context_length),
+            ("max total tokens", knobs.max_total_tokens),
+        ):
+            if value < 1:
+                raise UsageError(f"{name} is {value}; expected at least 1")
+        if knobs.page_size > knobs.max_total_tokens:
+            raise UsageError(
+                f"page size {knobs.page_size} is larger than the KV pool of "
+                f"{knobs.max_total_tokens} tokens",
+                hint="raise --max-total-tokens or lower --page-size",
+            )
+        if knobs.chunked_prefill_size is not None and knobs.chunked_prefill_size < 1:
+            raise UsageError(
+                f"chunk size is {knobs.chunked_prefill_size}; expected at least 1, or -1 for off"
+            )
+        if knobs.eagle_topk != 1:
+            raise UsageError(
+                f"eagle-topk is {knobs.eagle_topk}; this engine drafts chains, so only 1 works"
+            )
+        if knobs.num_steps and knobs.num_draft_nodes != knobs.num_steps:
+            raise UsageError(
+                f"{knobs.num_steps} steps at top-k 1 propose {knobs.num_steps} tokens, so draft "
+                f"tokens must be {knobs.num_steps + 1}, got {knobs.num_draft_tokens}"
+            )
+
+    @property
+    def num_pages(self) -> int:
+        """Usable pages of the pools, the dummy page not counted."""
+        return self.knobs.max_total_tokens // self.knobs.page_size

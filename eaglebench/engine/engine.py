@@ -1,0 +1,194 @@
+"""The embedded engine: add requests, step until they have ended, abort, audit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eaglebench.clock import Clock
+from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.contracts.observation import RequestObservation
+from eaglebench.engine.config import EngineConfig
+from eaglebench.engine.models import Models
+from eaglebench.engine.plan import PrefillRow
+from eaglebench.engine.request import EngineRequest, RequestState
+from eaglebench.engine.scheduler import Scheduler
+from eaglebench.engine.step import RowResult, StepRunner
+from eaglebench.engine.step_clock import StepClock
+from eaglebench.engine.stopping import Decode, StopRule
+from eaglebench.engine.storage import KVStorage
+from eaglebench.errors import UsageError
+from eaglebench.kv.audit import audit
+
+DUMMY_PAGES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StepEvents:
+    """What a step brought: new tokens by request id, and requests that ended."""
+
+    new_ids: dict[str, tuple[int, ...]]
+    ended: tuple[RequestObservation, ...]
+
+
+class Engine:
+    """Continuous batching over one target, one head and their pools."""
+
+    def __init__(
+        self, models: Models, config: EngineConfig, *, clock: Clock, decode: Decode
+    ) -> None:
+        self.models = models
+        self.config = config
+        self.clock = clock
+        self.decode = decode
+        num_slots = (config.num_pages + DUMMY_PAGES) * config.knobs.page_size
+        self.target_pool = models.target.make_pool(num_slots, fill=config.pool_fill)
+        drafts = models.head is not None and models.num_draft_nodes(config.knobs) > 0
+        self.draft_pool = (
+            models.head.make_pool(num_slots, fill=config.pool_fill)
+            if models.head is not None and drafts
+            else None
+        )
+        self.step_clock = StepClock()
+        self.runner = StepRunner(config, models, self.target_pool, self.draft_pool)
+        self._requests: dict[str, EngineRequest] = {}
+        self._num_arrivals = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all cached prefixes.
+
+        Raises:
+            UsageError: requests are still running.
+        """
+        if self._requests:
+            raise UsageError("the engine can't be reset while requests are running")
+        self.storage = KVStorage(self.config)
+        self.scheduler = Scheduler(self.config, self.storage, self.runner.num_draft_nodes)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether any request has not ended."""
+        return bool(self._requests)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more request could start at once."""
+        return self.scheduler.has_room
+
+    def add(self, request: GenerationRequest, replay: Sequence[int] | None = None) -> None:
+        """Queue a request.
+
+        Raises:
+            UsageError: it can never run, or its id is taken.
+        """
+        if request.request_id in self._requests:
+            raise UsageError(f"request id {request.request_id} is already running")
+        if request.max_new_tokens < 1:
+            raise UsageError(f"max_new_tokens is {request.max_new_tokens}; expected at least 1")
+        if replay is not None and not replay:
+            raise UsageError(f"the replay of request {request.request_id} holds no token")
+        self._check_token_ids(request)
+        added = EngineRequest(
+            request,
+            arrival=self._num_arrivals,
+            rule=self._rule(request, replay),
+            replay=replay,
+            added_s=self.clock.now_s(),
+        )
+        self.scheduler.add(added)
+        self._num_arrivals += 1
+        self._requests[request.request_id] = added
+
+    def step(self) -> StepEvents:
+        """Run one step; does nothing when there is nothing to do."""
+        started_s = self.clock.now_s()
+        plan = self.scheduler.plan()
+        ended = list(plan.ended)
+        for row in plan.prefill:
+            row.request.note_admitted(started_s)
+        results = self.runner.run(plan) if plan.rows else []
+        self._audit(results)
+        ended += [request for result in results if (request := self._settle(result)) is not None]
+        now_s = self.clock.now_s()
+        for row in plan.prefill:
+            if not row.request.is_prefilling:
+                row.request.note_prefilled(now_s)
+        self.step_clock.add(
+            now_s - started_s, has_prefill=bool(plan.prefill), has_verify=bool(plan.verify)
+        )
+        for request in ended:
+            del self._requests[request.request_id]
+        self._audit([])
+        new_ids = {r.row.request.request_id: r.new_ids for r in results if r.new_ids}
+        return StepEvents(new_ids, tuple(request.observe(now_s) for request in ended))
+
+    def abort(self, request_id: str) -> RequestObservation:
+        """End a request now; what is settled of its KV stays in the tree.
+
+        Raises:
+            UsageError: no such request is running or waiting.
+        """
+        request = self._requests.pop(request_id, None)
+        if request is None:
+            raise UsageError(f"no request {request_id} is waiting or running")
+        request.finish_reason = "aborted"
+        if request.state is RequestState.RUNNING:
+            self._release(request)
+        request.move_to(RequestState.FINISHED)
+        self.scheduler.retire(request)
+        self._audit([])
+        return request.observe(self.clock.now_s())
+
+    def abort_all(self) -> list[RequestObservation]:
+        """End every request now."""
+        return [self.abort(request_id) for request_id in list(self._requests)]
+
+    # --- after the forward --------------------------------------------------------------------
+
+    def _settle(self, result: RowResult) -> EngineRequest | None:
+        """Checkpoint where a step asks for it; returns the request if it has ended."""
+        request = result.row.request
+        if request.finish_reason is None:
+            if isinstance(result.row, PrefillRow):
+                self.storage.checkpoint(request)
+            return None
+        self._release(request)
+        request.move_to(RequestState.FINISHED)
+        self.scheduler.retire(request)
+        return request
+
+    def _release(self, request: EngineRequest) -> None:
+        self.storage.checkpoint(request)
+        self.storage.detach(request)
+
+    def _audit(self, results: Sequence[RowResult]) -> None:
+        """Check every law; slots that `results` wrote must be their requests' own."""
+        if not self.config.audit:
+            return
+        audit(
+            self.storage.pages,
+            self.storage.cache,
+            self.storage.geometry,
+            [self.storage.owned_view(request) for request in self.scheduler.running],
+            {result.row.request.request_id: result.wrote for result in results},
+        )
+
+    # --- adding -------------------------------------------------------------------------------
+
+    def _rule(self, request: GenerationRequest, replay: Sequence[int] | None) -> StopRule:
+        limit = request.max_new_tokens
+        return StopRule(
+            stop_token_ids=frozenset(request.stop_token_ids),
+            stop_strings=request.stop_strings,
+            max_output_tokens=limit if replay is None else min(limit, len(replay)),
+            max_known_tokens=self.config.context_length,
+            decode=self.decode,
+        )
+
+    def _check_token_ids(self, request: GenerationRequest) -> None:
+        vocab_size = self.models.target.vocab_size
+        for position, token_id in enumerate(request.prompt_token_ids):
+            if not 0 <= token_id < vocab_size:
+                raise UsageError(
+                    f"request {request.request_id}: token {token_id} at position {position} is "
+                    f"outside the target's vocabulary of {vocab_size}"
+                )

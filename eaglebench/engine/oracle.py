@@ -1,0 +1,92 @@
+"""The slow obvious version: no cache, no pages to speak of, no speculation, no batch.
+
+Every call starts from an empty pool and computes the whole prefix in one piece, so whatever the
+engine shares, chunks, batches, evicts or drafts can be held against it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from eaglebench.contracts.generation import FinishReason
+from eaglebench.engine.models import Models
+from eaglebench.engine.stopping import StopRule, cut
+from eaglebench.errors import UsageError
+from eaglebench.kv.pool import KVPool
+from eaglebench.model.attention import AttentionPlan, make_plan
+from eaglebench.spec.choices import choose_greedy
+
+
+def greedy_token(models: Models, known_ids: Sequence[int]) -> int:
+    """The target's choice after `known_ids`, from one dense forward."""
+    logits = dense_logits(models, known_ids)
+    return int(choose_greedy(logits[-1:]).ids.item())
+
+
+def dense_logits(models: Models, known_ids: Sequence[int]) -> Tensor:
+    """[num_tokens, vocab] logits of one dense forward over `known_ids`."""
+    count = len(known_ids)
+    output = models.target.forward(
+        _ids(models, known_ids),
+        torch.arange(count, device=models.device),
+        _dense_plan(models, count, models.target.attention_backend),
+        models.target.make_pool(count),
+        torch.arange(count, device=models.device),
+    )
+    return output.logits
+
+
+def greedy_decode(
+    models: Models, prompt_ids: Sequence[int], rule: StopRule
+) -> tuple[list[int], FinishReason]:
+    """Plain greedy decoding, the whole prefix computed anew for every token."""
+    outputs: list[int] = []
+    while True:
+        token = greedy_token(models, [*prompt_ids, *outputs])
+        ended = cut(
+            rule, num_prompt_tokens=len(prompt_ids), output_ids=outputs, new_ids=[token]
+        )
+        outputs.append(token)
+        if ended.reason is not None:
+            return outputs, ended.reason
+
+
+def cold_draft_pool(models: Models, known_ids: Sequence[int]) -> KVPool:
+    """Draft KV of slots 0 .. N - 2 from one cold, unchunked, uncached pass over N tokens.
+
+    Slot i of the returned pool holds position i; slot i pairs token i + 1 with feature i.
+    """
+    if models.head is None:
+        raise UsageError("there is no head, so there is no draft KV")
+    num_settled = len(known_ids) - 1  # the last token has no successor yet
+    output = models.target.forward(
+        _ids(models, known_ids[:-1]),
+        torch.arange(num_settled, device=models.device),
+        _dense_plan(models, num_settled, models.target.attention_backend),
+        models.target.make_pool(num_settled),
+        torch.arange(0, device=models.device),
+        aux_layer_ids=models.head.aux_layer_ids,
+    )
+    if output.aux is None:
+        raise UsageError("the head asks for no hidden states")
+    pool = models.head.make_pool(num_settled)
+    models.head.forward(
+        _ids(models, known_ids[1:]),
+        models.head.fuse(output.aux),
+        torch.arange(num_settled, device=models.device),
+        _dense_plan(models, num_settled, models.head.attention_backend),
+        pool,
+    )
+    return pool
+
+
+def _ids(models: Models, token_ids: Sequence[int]) -> Tensor:
+    return torch.tensor(list(token_ids), dtype=torch.int64, device=models.device)
+
+
+def _dense_plan(models: Models, count: int, backend: str) -> AttentionPlan:
+    return make_plan(
+        [(np.arange(count, dtype=np.int64), count)], device=models.device, backend=backend
+    )

@@ -1,0 +1,209 @@
+"""One request inside the engine: its tokens, its lengths and its state.
+
+    t_0 ........ t_{L-1} | t_L ........ t_{N-1}        N known tokens, L of them prompt
+    slot 0 ................. slot S-1                  S written slots (target KV)
+    [ tree-owned )[ private                  )[ look-ahead )
+
+I1  tree_owned_slots <= num_written <= slots of the block table.
+I2  draft_valid_len == num_written (with a head), never more than N - 1.
+I3  while decoding S == N - 1: the last known token is the pending root.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eaglebench.contracts.generation import FinishReason, GenerationRequest
+from eaglebench.contracts.observation import RequestObservation, RequestTimes, VerifyStep
+from eaglebench.engine.stopping import StopRule
+from eaglebench.engine.tally import Tally
+from eaglebench.errors import InvariantError
+from eaglebench.kv.prefix_cache import PrefixLock
+from eaglebench.kv.tables import BlockTable
+from eaglebench.spec.drafter import NOTHING_PROPOSED, Proposal
+
+PENDING_ROOT = 1
+"""Known tokens whose KV is not written while decoding: the root of the next verify step."""
+
+
+class RequestState(Enum):
+    """Where a request is in its life."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+_LEGAL = {
+    RequestState.WAITING: {RequestState.RUNNING, RequestState.FINISHED},
+    RequestState.RUNNING: {RequestState.WAITING, RequestState.FINISHED},
+    RequestState.FINISHED: set[RequestState](),
+}
+
+
+class EngineRequest:
+    """A request as the engine keeps it; `arrival` orders requests, earlier ones go first."""
+
+    def __init__(
+        self,
+        request: GenerationRequest,
+        *,
+        arrival: int,
+        rule: StopRule,
+        replay: Sequence[int] | None,
+        added_s: float,
+    ) -> None:
+        self.request = request
+        self.arrival = arrival
+        self.rule = rule
+        self.replay = replay
+        self.state = RequestState.WAITING
+        self.tally = Tally()
+        self.steps: list[VerifyStep] = []
+        self.finish_reason: FinishReason | None = None
+        self.prefill_gap: float | None = None
+        self.proposal: Proposal = NOTHING_PROPOSED
+        self.num_proposed_slots = 0  # slots past N - 1 that hold draft KV of the proposal
+        self.num_prompt_tokens = len(request.prompt_token_ids)
+        self._tokens = np.array(request.prompt_token_ids, dtype=np.int32)
+        self._num_known = self.num_prompt_tokens
+        # filled by the scheduler at admission, dropped at preemption and finish
+        self.table: BlockTable | None = None
+        self.lock: PrefixLock | None = None
+        self.namespace: str | None = None
+        self.tree_owned_slots = 0
+        self.num_written = 0
+        self.draft_valid_len = 0
+        self._added_s = added_s
+        self._admitted_s: float | None = None
+        self._prefilled_s: float | None = None
+
+    # --- tokens -------------------------------------------------------------------------------
+
+    @property
+    def request_id(self) -> str:
+        """The caller's name for this request."""
+        return self.request.request_id
+
+    @property
+    def num_known(self) -> int:
+        """Known tokens N: the prompt and everything delivered."""
+        return self._num_known
+
+    @property
+    def num_output(self) -> int:
+        """Tokens delivered."""
+        return self._num_known - self.num_prompt_tokens
+
+    @property
+    def known_tokens(self) -> NDArray[np.int32]:
+        """[N] int32, a view."""
+        return self._tokens[: self._num_known]
+
+    @property
+    def output_ids(self) -> list[int]:
+        """Tokens delivered, in order."""
+        ids: list[int] = self._tokens[self.num_prompt_tokens : self._num_known].tolist()
+        return ids
+
+    def append(self, token_ids: Sequence[int]) -> None:
+        """Deliver tokens."""
+        end = self._num_known + len(token_ids)
+        if end > len(self._tokens):
+            room = max(2 * len(self._tokens), end)
+            grown = np.zeros(room, dtype=np.int32)
+            grown[: self._num_known] = self.known_tokens
+            self._tokens = grown
+        self._tokens[self._num_known : end] = token_ids
+        self._num_known = end
+
+    # --- lengths ------------------------------------------------------------------------------
+
+    @property
+    def has_sampled(self) -> bool:
+        """Whether the prompt has been completed by a first token: a resume does not sample."""
+        return self.num_output > 0
+
+    @property
+    def prefill_end(self) -> int:
+        """Slots to write before the request can decode."""
+        return self._num_known - PENDING_ROOT if self.has_sampled else self.num_prompt_tokens
+
+    @property
+    def is_prefilling(self) -> bool:
+        """Whether prompt (or, resumed, known) tokens are still to be computed."""
+        return self.num_written < self.prefill_end
+
+    @property
+    def hit_cap(self) -> int:
+        """Most slots a lookup may give: at least one token is always recomputed."""
+        recomputed = 1  # slot prefill_end - 1: for its logits, or resumed for its feature
+        return self.prefill_end - recomputed
+
+    @property
+    def held(self) -> BlockTable:
+        """The block table of a running request."""
+        if self.table is None:
+            raise InvariantError(f"request {self.request_id} is not running and holds no pages")
+        return self.table
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def move_to(self, state: RequestState) -> None:
+        """Change state.
+
+        Raises:
+            InvariantError: a request never goes that way.
+        """
+        if state not in _LEGAL[self.state]:
+            raise InvariantError(f"request {self.request_id}: {self.state} can't become {state}")
+        self.state = state
+
+    def drop_pages(self) -> None:
+        """Forget everything about KV; the caller has given pages and lock back."""
+        self.table = None
+        self.lock = None
+        self.tree_owned_slots = 0
+        self.num_written = 0
+        self.draft_valid_len = 0
+        self.proposal = NOTHING_PROPOSED
+        self.num_proposed_slots = 0
+
+    def note_admitted(self, now_s: float) -> None:
+        """Remember when the request first ran."""
+        if self._admitted_s is None:
+            self._admitted_s = now_s
+
+    def note_prefilled(self, now_s: float) -> None:
+        """Remember when the prompt was first complete."""
+        if self._prefilled_s is None:
+            self._prefilled_s = now_s
+
+    def observe(self, now_s: float, error: str | None = None) -> RequestObservation:
+        """What was measured, once the request has ended."""
+        if self.finish_reason is None:
+            raise InvariantError(f"request {self.request_id} has not ended")
+        admitted = now_s if self._admitted_s is None else self._admitted_s
+        prefilled = now_s if self._prefilled_s is None else self._prefilled_s
+        return RequestObservation(
+            request_id=self.request_id,
+            output_token_ids=tuple(self.output_ids),
+            accepted_per_step=tuple(step.accepted for step in self.steps),
+            steps=tuple(self.steps),
+            counters=self.tally.freeze(
+                prompt_tokens=self.num_prompt_tokens,
+                output_tokens=self.num_output,
+                steps=self.steps,
+            ),
+            times=RequestTimes(
+                queue_s=admitted - self._added_s,
+                prefill_s=prefilled - admitted,
+                decode_s=now_s - prefilled,
+                total_s=now_s - self._added_s,
+            ),
+            finish_reason=self.finish_reason,
+            prefill_gap=self.prefill_gap,
+            error=error,
+        )

@@ -1,0 +1,241 @@
+"""The story of one step: forward, accept, cut, commit, draft extend, propose, checkpoint.
+
+The plan comes from the scheduler and has reserved every slot, so nothing here can run short.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eaglebench.contracts.observation import VerifyStep
+from eaglebench.engine.batch import Batch, assemble
+from eaglebench.engine.config import EngineConfig
+from eaglebench.engine.models import Models
+from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
+from eaglebench.engine.request import PENDING_ROOT, EngineRequest
+from eaglebench.engine.stopping import cut
+from eaglebench.kv.pool import KVPool
+from eaglebench.model.target import TargetOutput
+from eaglebench.spec.accept import accept_greedy
+from eaglebench.spec.choices import choose_greedy
+from eaglebench.spec.drafter import ChainDrafter, ExtendRow
+
+
+@dataclass(slots=True)
+class RowResult:
+    """What a row's tokens led to.
+
+    Attributes:
+        row: the row.
+        feature_start: where the row's tokens begin in the batch.
+        first_new_slot: first slot committed by this step.
+        wrote: slots written by this step, for the audit.
+        new_ids: tokens delivered, after cutting.
+        seam_guess: the target's guess at a chunk seam, where an arm wants it.
+        num_proposed_slots: leading committed slots that hold draft KV of the last proposal.
+    """
+
+    row: Row
+    feature_start: int
+    first_new_slot: int
+    wrote: NDArray[np.int64]
+    new_ids: tuple[int, ...] = ()
+    seam_guess: int | None = None
+    num_proposed_slots: int = 0
+
+
+class StepRunner:
+    """Runs planned steps on the models and their pools."""
+
+    def __init__(
+        self, config: EngineConfig, models: Models, target_pool: KVPool, draft_pool: KVPool | None
+    ) -> None:
+        self.policy = config.policy
+        self.context_length = config.context_length
+        self.models = models
+        self.target_pool = target_pool
+        self.num_draft_nodes = models.num_draft_nodes(config.knobs)
+        self.drafter: ChainDrafter | None = None
+        if models.head is not None and draft_pool is not None:
+            self.drafter = ChainDrafter(models.head, draft_pool, models.device)
+
+    def run(self, plan: StepPlan) -> list[RowResult]:
+        """Compute the rows of a plan and commit what came out."""
+        batch = assemble(
+            plan.rows,
+            device=self.models.device,
+            backend=self.models.target.attention_backend,
+            wants_seam_guess=self.policy.wants_seam_guess and self.drafter is not None,
+        )
+        output = self._forward_target(batch)
+        results = self._commit(batch, output)
+        if self.drafter is not None and output.aux is not None:
+            self._draft(self.drafter, results, output.aux)
+        else:
+            for result in results:
+                request = result.row.request
+                request.draft_valid_len = request.num_written  # no head, so nothing to wait for
+        return results
+
+    def _forward_target(self, batch: Batch) -> TargetOutput:
+        head = self.models.head
+        for row in batch.rows:
+            row.request.tally.target_forwards += 1
+        return self.models.target.forward(
+            batch.token_ids,
+            batch.positions,
+            batch.plan,
+            self.target_pool,
+            batch.logit_rows,
+            aux_layer_ids=head.aux_layer_ids if head is not None and self.drafter else (),
+        )
+
+    # --- accept, cut, commit ------------------------------------------------------------------
+
+    def _commit(self, batch: Batch, output: TargetOutput) -> list[RowResult]:
+        ids: list[int] = []
+        gaps: list[float] = []
+        if len(batch.logit_rows):
+            choices = choose_greedy(output.logits)
+            ids, gaps = choices.ids.tolist(), choices.gaps.tolist()
+        results = []
+        for row, start, logit_start, written in zip(
+            batch.rows, batch.starts, batch.logit_starts, batch.written, strict=True
+        ):
+            result = RowResult(row, start, row.request.num_written, written)
+            if isinstance(row, VerifyRow):
+                end = logit_start + row.num_tokens
+                _commit_verify(result, row, ids[logit_start:end], gaps[logit_start:end])
+            else:
+                _commit_prefill(result, row, ids[logit_start:], gaps[logit_start:])
+            results.append(result)
+        return results
+
+    # --- draft extend, propose ----------------------------------------------------------------
+
+    def _draft(
+        self, drafter: ChainDrafter, results: Sequence[RowResult], aux: Tensor
+    ) -> None:
+        """Settle draft KV of every committed slot, then propose for the rows that go on."""
+        rows = [self._extend_row(result) for result in results]
+        outcome = drafter.run(rows, aux)
+        for index, (result, extend) in enumerate(zip(results, rows, strict=True)):
+            request = result.row.request
+            request.draft_valid_len = request.num_written
+            request.proposal = outcome.proposals[index]
+            # the last level predicts and writes nothing
+            request.num_proposed_slots = max(0, extend.num_proposals - 1)
+            request.tally.draft_forwards += outcome.num_forwards[index]
+            result.wrote = np.concatenate([result.wrote, outcome.written[index]])
+
+    def _extend_row(self, result: RowResult) -> ExtendRow:
+        """Slots committed by this step whose draft KV is to be written, and what follows them."""
+        request = result.row.request
+        end = request.num_written
+        start = self.policy.first_slot_to_rewrite(
+            first_new_slot=result.first_new_slot,
+            end=end,
+            num_proposed_slots=result.num_proposed_slots,
+        )
+        return ExtendRow(
+            table=request.held,
+            start=start,
+            end=end,
+            successor_ids=self._successors(result, start, end),
+            feature_start=result.feature_start + start - result.first_new_slot,
+            num_proposals=self._num_proposals(result.row),
+        )
+
+    def _successors(self, result: RowResult, start: int, end: int) -> NDArray[np.int64]:
+        """Tokens start + 1 .. end: the next known token after each slot."""
+        request = result.row.request
+        successors = request.known_tokens[start + 1 : end + 1].astype(np.int64)
+        if isinstance(result.row, PrefillRow) and not result.row.completes:
+            successors[-1] = self.policy.seam_successor(int(successors[-1]), result.seam_guess)
+        return successors
+
+    def _num_proposals(self, row: Row) -> int:
+        """Tokens to propose for a row: none in the middle of a prompt or after the end."""
+        request = row.request
+        if request.finish_reason is not None or request.is_prefilling:
+            return 0
+        head = self.models.head
+        limit = self.context_length
+        if head is not None and head.max_positions is not None:
+            limit = min(limit, head.max_positions)
+        return max(0, min(self.num_draft_nodes, limit - request.num_known))
+
+
+def _commit_verify(
+    result: RowResult, row: VerifyRow, ids: Sequence[int], gaps: Sequence[float]
+) -> None:
+    """Accept, cut and deliver; slots of the root and of kept drafts become permanent."""
+    request = row.request
+    drafted = request.proposal.token_ids
+    target_ids = _replayed(request, ids)
+    acceptance = accept_greedy(drafted, target_ids)
+    kept = cut(
+        request.rule,
+        num_prompt_tokens=request.num_prompt_tokens,
+        output_ids=request.output_ids,
+        new_ids=acceptance.emitted_ids,
+    )
+    request.steps.append(
+        VerifyStep(
+            position=row.start,
+            drafted_ids=drafted,
+            target_ids=tuple(target_ids),
+            accepted=acceptance.num_accepted,
+            emitted=kept.num_kept,
+            target_gaps=tuple(gaps),
+            draft_gaps=request.proposal.gaps,
+        )
+    )
+    result.num_proposed_slots = min(request.num_proposed_slots, acceptance.num_accepted)
+    _deliver(result, acceptance.emitted_ids[: kept.num_kept])
+    request.finish_reason = kept.reason
+
+
+def _commit_prefill(
+    result: RowResult, row: PrefillRow, ids: Sequence[int], gaps: Sequence[float]
+) -> None:
+    """The chunk's slots become permanent; at the prompt's end the first token is chosen."""
+    request = row.request
+    request.tally.prefill_tokens_computed += row.num_tokens
+    if not row.samples:
+        request.num_written = row.end
+        if not row.completes and ids:
+            result.seam_guess = ids[0]
+        return
+    target_ids = _replayed(request, ids[:1])
+    kept = cut(
+        request.rule,
+        num_prompt_tokens=request.num_prompt_tokens,
+        output_ids=(),
+        new_ids=target_ids,
+    )
+    request.prefill_gap = gaps[0]
+    request.tally.prefill_sampled += kept.num_kept
+    _deliver(result, target_ids)
+    request.finish_reason = kept.reason
+
+
+def _deliver(result: RowResult, token_ids: Sequence[int]) -> None:
+    """Append tokens; all known tokens but the pending root are written now (I3)."""
+    request = result.row.request
+    result.new_ids = tuple(token_ids)
+    request.append(token_ids)
+    request.num_written = request.num_known - PENDING_ROOT
+
+
+def _replayed(request: EngineRequest, ids: Sequence[int]) -> list[int]:
+    """The target's choices; under a replay the stored tokens, as far as they go."""
+    if request.replay is None:
+        return list(ids)
+    first = request.num_output
+    stored = list(request.replay[first : first + len(ids)])
+    return stored + list(ids[len(stored) :])
+

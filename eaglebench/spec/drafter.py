@@ -1,0 +1,166 @@
+"""The EAGLE head at work: rewrite draft KV of committed slots, then propose a chain.
+
+    slots      ...  N-3      N-2   | N-1    N      N+1
+    extend     ...  (f, t)  (f, t) |                        feature of the target, next known token
+    propose                        | (h, d1) (h, d2) ...    hidden state of the head, proposed token
+
+N tokens are known. Slot i pairs the token after it with feature i, so the extend ends at slot N-2
+with token t_{N-1} and predicts d_1; every further level writes one slot more. K proposed tokens
+need K - 1 slots past the extend: these are the look-ahead slots.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eaglebench.kv.pool import KVPool
+from eaglebench.kv.tables import BlockTable
+from eaglebench.model.attention import make_plan
+from eaglebench.model.eagle_head import EagleHead
+from eaglebench.spec.choices import choose_greedy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtendRow:
+    """Committed slots of one request whose draft KV is to be written.
+
+    Attributes:
+        table: block table of the request.
+        start: first slot to write; slots [start, end) get draft KV, [0, start) have it.
+        end: one past the last slot; `successor_ids` holds the tokens start + 1 .. end.
+        successor_ids: [end - start] int64.
+        feature_start: row of `features` that belongs to slot `start`.
+        num_proposals: tokens to propose afterwards; 0 for rows that only extend.
+    """
+
+    table: BlockTable
+    start: int
+    end: int
+    successor_ids: NDArray[np.int64]
+    feature_start: int
+    num_proposals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A chain of proposed tokens (target vocabulary) and the draft's top-2 gap at each."""
+
+    token_ids: tuple[int, ...]
+    gaps: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftOutcome:
+    """What `ChainDrafter.run` did: a proposal a row, and the forwards each row took part in."""
+
+    proposals: tuple[Proposal, ...]
+    num_forwards: tuple[int, ...]
+    written: tuple[NDArray[np.int64], ...]
+
+
+NOTHING_PROPOSED = Proposal((), ())
+
+
+class ChainDrafter:
+    """Extends draft KV and proposes chains (top-k 1) for many requests at once."""
+
+    def __init__(self, head: EagleHead, pool: KVPool, device: torch.device) -> None:
+        self.head = head
+        self.pool = pool
+        self.device = device
+
+    def run(self, rows: Sequence[ExtendRow], aux: Tensor) -> DraftOutcome:
+        """Extend every row, then propose for those that ask for it.
+
+        Args:
+            rows: at least one row; each has `start < end`.
+            aux: [num_tokens, num_aux * hidden] hidden states of the target for this step's batch.
+        """
+        last_hidden = self._extend(rows, aux)
+        proposing = [index for index, row in enumerate(rows) if row.num_proposals > 0]
+        proposals = [NOTHING_PROPOSED] * len(rows)
+        forwards = [1] * len(rows)
+        written = [row.table.slots(row.start, row.end) for row in rows]
+        if proposing:
+            chains = self._propose([rows[index] for index in proposing], last_hidden[proposing])
+            for index, chain in zip(proposing, chains, strict=True):
+                proposals[index] = chain
+                num_levels = rows[index].num_proposals
+                forwards[index] = num_levels  # one extend and num_levels - 1 further forwards
+                end = rows[index].end
+                more = rows[index].table.slots(end, end + num_levels - 1)
+                written[index] = np.concatenate([written[index], more])
+        return DraftOutcome(tuple(proposals), tuple(forwards), tuple(written))
+
+    def _extend(self, rows: Sequence[ExtendRow], aux: Tensor) -> Tensor:
+        """Write draft KV of all rows; returns the last hidden state of each, [num_rows, hidden]."""
+        lengths = [row.end - row.start for row in rows]
+        feature_rows = np.concatenate(
+            [np.arange(row.feature_start, row.feature_start + n) for row, n in zip(rows, lengths, strict=True)]
+        )
+        positions = np.concatenate([np.arange(row.start, row.end) for row in rows])
+        plan = make_plan(
+            [(row.table.slots(0, row.end), n) for row, n in zip(rows, lengths, strict=True)],
+            device=self.device,
+            backend=self.head.attention_backend,
+        )
+        hidden = self.head.forward(
+            self._tensor(np.concatenate([row.successor_ids for row in rows])),
+            self.head.fuse(aux.index_select(0, self._tensor(feature_rows))),
+            self._tensor(positions),
+            plan,
+            self.pool,
+        )
+        last = np.cumsum(lengths) - 1  # the last of each row's tokens in the flattened batch
+        return hidden.index_select(0, self._tensor(last))
+
+    def _propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
+        """Chains for `rows` from their last hidden states; no host sync before the end."""
+        levels: list[tuple[Tensor, Tensor]] = []
+        active = list(range(len(rows)))
+        members: list[list[int]] = []
+        for level in range(max(row.num_proposals for row in rows)):
+            keep = [k for k, index in enumerate(active) if rows[index].num_proposals > level]
+            if len(keep) < len(active):
+                hidden = hidden[keep]
+                tokens = tokens[keep] if level else None
+                active = [active[k] for k in keep]
+            if level:
+                hidden = self._forward_level([rows[i] for i in active], level, tokens, hidden)
+            choices = choose_greedy(self.head.logits(hidden))
+            tokens = self.head.target_ids(choices.ids)
+            levels.append((tokens, choices.gaps))
+            members.append(active)
+        return _collect(len(rows), members, levels)
+
+    def _forward_level(
+        self, rows: Sequence[ExtendRow], level: int, tokens: Tensor, hidden: Tensor
+    ) -> Tensor:
+        """Write slot `end + level - 1` of each row from the previous level's token and state."""
+        slots = [row.end + level - 1 for row in rows]
+        plan = make_plan(
+            [(row.table.slots(0, slot + 1), 1) for row, slot in zip(rows, slots, strict=True)],
+            device=self.device,
+            backend=self.head.attention_backend,
+        )
+        return self.head.forward(tokens, hidden, self._tensor(np.asarray(slots)), plan, self.pool)
+
+    def _tensor(self, values: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64)).to(self.device)
+
+
+def _collect(
+    num_rows: int, members: Sequence[Sequence[int]], levels: Sequence[tuple[Tensor, Tensor]]
+) -> list[Proposal]:
+    """Turn per-level tensors into one proposal a row."""
+    token_ids: list[list[int]] = [[] for _ in range(num_rows)]
+    gaps: list[list[float]] = [[] for _ in range(num_rows)]
+    for active, (tokens, level_gaps) in zip(members, levels, strict=True):
+        for index, token, gap in zip(active, tokens.tolist(), level_gaps.tolist(), strict=True):
+            token_ids[index].append(token)
+            gaps[index].append(gap)
+    return [Proposal(tuple(t), tuple(g)) for t, g in zip(token_ids, gaps, strict=True)]

@@ -64,7 +64,10 @@ def assemble(
     logit_ends = np.cumsum(wanted)
     tables = [row.request.held for row in rows]
     plan = make_plan(
-        [(table.slots(0, row.end), row.num_tokens) for row, table in zip(rows, tables, strict=True)],
+        [
+            (table.slots(0, row.end), row.num_tokens)
+            for row, table in zip(rows, tables, strict=True)
+        ],
         device=device,
         backend=backend,
     )

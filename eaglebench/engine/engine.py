@@ -138,6 +138,24 @@ class Engine:
         self._audit([])
         return request.observe(self.clock.now_s())
 
+    def refuse(self, request: GenerationRequest, error: str) -> RequestObservation:
+        """The observation of a request that `add` would not take."""
+        now_s = self.clock.now_s()
+        refused = EngineRequest(
+            request,
+            arrival=self._num_arrivals,
+            rule=self._rule(request, None),
+            replay=None,
+            added_s=now_s,
+        )
+        refused.finish_reason = "failed"
+        return refused.observe(now_s, error)
+
+    def close(self) -> None:
+        """Give the pools back; the engine can't be used afterwards."""
+        self.abort_all()
+        del self.runner, self.target_pool, self.draft_pool
+
     def abort_all(self) -> list[RequestObservation]:
         """End every request now."""
         return [self.abort(request_id) for request_id in list(self._requests)]

@@ -55,7 +55,9 @@ class KvReuseFault(EnginePolicy):
 
     name = "kv-reuse"
 
-    def first_slot_to_rewrite(self, *, first_new_slot: int, end: int, num_proposed_slots: int) -> int:
+    def first_slot_to_rewrite(
+        self, *, first_new_slot: int, end: int, num_proposed_slots: int
+    ) -> int:
         """Only slots that the proposal did not reach; the last one always."""
         last_slot = end - 1
         return min(first_new_slot + num_proposed_slots, last_slot)

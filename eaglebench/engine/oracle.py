@@ -16,6 +16,7 @@ from eaglebench.engine.stopping import StopRule, cut
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention import AttentionPlan, make_plan
+from eaglebench.model.target import TargetOutput
 from eaglebench.spec.choices import choose_greedy
 
 
@@ -45,12 +46,15 @@ def greedy_decode(
     outputs: list[int] = []
     while True:
         token = greedy_token(models, [*prompt_ids, *outputs])
-        ended = cut(
-            rule, num_prompt_tokens=len(prompt_ids), output_ids=outputs, new_ids=[token]
-        )
+        ended = cut(rule, num_prompt_tokens=len(prompt_ids), output_ids=outputs, new_ids=[token])
         outputs.append(token)
         if ended.reason is not None:
             return outputs, ended.reason
+
+
+def cold_target_pool(models: Models, known_ids: Sequence[int]) -> KVPool:
+    """Target KV of slots 0 .. N - 1 from one cold, unchunked, uncached pass over N tokens."""
+    return _cold_target(models, known_ids)[0]
 
 
 def cold_draft_pool(models: Models, known_ids: Sequence[int]) -> KVPool:
@@ -61,14 +65,7 @@ def cold_draft_pool(models: Models, known_ids: Sequence[int]) -> KVPool:
     if models.head is None:
         raise UsageError("there is no head, so there is no draft KV")
     num_settled = len(known_ids) - 1  # the last token has no successor yet
-    output = models.target.forward(
-        _ids(models, known_ids[:-1]),
-        torch.arange(num_settled, device=models.device),
-        _dense_plan(models, num_settled, models.target.attention_backend),
-        models.target.make_pool(num_settled),
-        torch.arange(0, device=models.device),
-        aux_layer_ids=models.head.aux_layer_ids,
-    )
+    _, output = _cold_target(models, known_ids[:num_settled])
     if output.aux is None:
         raise UsageError("the head asks for no hidden states")
     pool = models.head.make_pool(num_settled)
@@ -80,6 +77,21 @@ def cold_draft_pool(models: Models, known_ids: Sequence[int]) -> KVPool:
         pool,
     )
     return pool
+
+
+def _cold_target(models: Models, token_ids: Sequence[int]) -> tuple[KVPool, TargetOutput]:
+    """Pool and output of one dense forward; no logits are computed."""
+    count = len(token_ids)
+    pool = models.target.make_pool(count)
+    output = models.target.forward(
+        _ids(models, token_ids),
+        torch.arange(count, device=models.device),
+        _dense_plan(models, count, models.target.attention_backend),
+        pool,
+        torch.arange(0, device=models.device),
+        aux_layer_ids=models.head.aux_layer_ids if models.head else (),
+    )
+    return pool, output
 
 
 def _ids(models: Models, token_ids: Sequence[int]) -> Tensor:

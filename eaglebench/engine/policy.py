@@ -49,7 +49,9 @@ class EnginePolicy:
         """Slots to reserve past this step's tokens for the next proposal."""
         return num_proposals
 
-    def first_slot_to_rewrite(self, *, first_new_slot: int, end: int, num_proposed_slots: int) -> int:
+    def first_slot_to_rewrite(
+        self, *, first_new_slot: int, end: int, num_proposed_slots: int
+    ) -> int:
         """First slot of [first_new_slot, end) whose draft KV is written from target features.
 
         `num_proposed_slots` of the leading slots hold draft KV that the proposal left there.

@@ -112,9 +112,7 @@ class Scheduler:
         return None if budget is None else budget - row.num_tokens
 
     def _chunk(self, request: EngineRequest, budget: int | None) -> PrefillRow:
-        end = chunk_end(
-            start=request.num_written, prefill_end=request.prefill_end, budget=budget
-        )
+        end = chunk_end(start=request.num_written, prefill_end=request.prefill_end, budget=budget)
         return PrefillRow(request, request.num_written, end)
 
     def _admit(self, plan: StepPlan, budget: int | None) -> None:

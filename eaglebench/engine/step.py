@@ -116,9 +116,7 @@ class StepRunner:
 
     # --- draft extend, propose ----------------------------------------------------------------
 
-    def _draft(
-        self, drafter: ChainDrafter, results: Sequence[RowResult], aux: Tensor
-    ) -> None:
+    def _draft(self, drafter: ChainDrafter, results: Sequence[RowResult], aux: Tensor) -> None:
         """Settle draft KV of every committed slot, then propose for the rows that go on."""
         rows = [self._extend_row(result) for result in results]
         outcome = drafter.run(rows, aux)
@@ -238,4 +236,3 @@ def _replayed(request: EngineRequest, ids: Sequence[int]) -> list[int]:
     first = request.num_output
     stored = list(request.replay[first : first + len(ids)])
     return stored + list(ids[len(stored) :])
-

@@ -1,0 +1,144 @@
+"""The embedded engine behind the `Runtime` and `Backend` protocols."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from eaglebench.clock import Clock, MonotonicClock
+from eaglebench.contracts.backend import NumericNoise, RuntimeInfo, Tokenizer
+from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.contracts.observation import RequestObservation, StepTimes
+from eaglebench.engine.config import EngineConfig
+from eaglebench.engine.engine import Engine
+from eaglebench.engine.faults import FAULT_POLICIES
+from eaglebench.engine.models import Models
+from eaglebench.engine.noise import measure_noise
+from eaglebench.engine.policy import CACHE_POLICIES, EnginePolicy, policies_by_name
+from eaglebench.errors import InvariantError, UsageError
+
+POLICIES: dict[str, type[EnginePolicy]] = policies_by_name(CACHE_POLICIES, FAULT_POLICIES)
+
+
+class EmbeddedBackend:
+    """One engine in one cell and arm."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def generate(
+        self,
+        requests: Iterable[GenerationRequest | None],
+        replay: Mapping[str, Sequence[int]] | None = None,
+    ) -> Iterator[RequestObservation]:
+        """Run requests and yield each as it finishes (see `Backend`).
+
+        Leaving the iterator early aborts whatever is still running.
+        """
+        source = _Source(requests)
+        try:
+            while not source.is_exhausted or self.engine.has_work:
+                refused = self._fill(source, replay or {})
+                yield from refused
+                if self.engine.has_work:
+                    yield from self.engine.step().ended
+                elif source.is_waiting and not refused:
+                    raise InvariantError("a request waits for another one, but none is running")
+        finally:
+            self.engine.abort_all()
+
+    def take_step_times(self) -> StepTimes:
+        """Times since the last call."""
+        return self.engine.step_clock.take()
+
+    def reset(self) -> None:
+        """Forget all cached prefixes and times."""
+        self.engine.reset()
+        self.engine.step_clock.take()
+
+    def close(self) -> None:
+        """Give the pools back."""
+        self.engine.close()
+
+    def _fill(
+        self, source: "_Source", replay: Mapping[str, Sequence[int]]
+    ) -> list[RequestObservation]:
+        """Add requests while there is room; requests that can never run come back as failed."""
+        refused = []
+        while self.engine.has_room:
+            request = source.take()
+            if request is None:
+                break
+            try:
+                self.engine.add(request, replay.get(request.request_id))
+            except UsageError as error:
+                refused.append(self.engine.refuse(request, error.message))
+        return refused
+
+
+class _Source:
+    """Requests pulled one by one; remembers whether the end was reached."""
+
+    def __init__(self, requests: Iterable[GenerationRequest | None]) -> None:
+        self._iterator = iter(requests)
+        self.is_exhausted = False
+        self.is_waiting = False
+
+    def take(self) -> GenerationRequest | None:
+        """The next request; None when there is nothing to start now."""
+        self.is_waiting = False
+        try:
+            request = next(self._iterator)
+        except StopIteration:
+            self.is_exhausted = True
+            return None
+        self.is_waiting = request is None
+        return request
+
+
+class EmbeddedRuntime:
+    """Loaded models; makes one engine for each cell and arm."""
+
+    def __init__(
+        self, models: Models, tokenizer: Tokenizer, info: RuntimeInfo, clock: Clock | None = None
+    ) -> None:
+        self.models = models
+        self.tokenizer = tokenizer
+        self.info = info
+        self.clock = clock or MonotonicClock()
+
+    def backend(self, knobs: EngineKnobs) -> EmbeddedBackend:
+        """An engine with empty pools for these knobs.
+
+        Raises:
+            UsageError: an unknown arm, or knobs that don't fit the loaded models.
+        """
+        config = EngineConfig(
+            knobs=knobs,
+            policy=_policy(knobs.arm),
+            context_length=self._context_length(knobs),
+        )
+        return EmbeddedBackend(
+            Engine(self.models, config, clock=self.clock, decode=self.tokenizer.decode)
+        )
+
+    def measure_noise(self, prompts: Sequence[Sequence[int]]) -> NumericNoise:
+        """Largest logit difference between shapes over these prompts."""
+        return measure_noise(self.models, prompts)
+
+    def close(self) -> None:
+        """Nothing to do: the models go with this object."""
+
+    def _context_length(self, knobs: EngineKnobs) -> int:
+        limit = self.models.target.context_length
+        if knobs.context_length is None:
+            return limit
+        if knobs.context_length > limit:
+            raise UsageError(
+                f"context length {knobs.context_length} is more than the target's {limit}"
+            )
+        return knobs.context_length
+
+
+def _policy(arm: str) -> EnginePolicy:
+    if arm not in POLICIES:
+        raise UsageError(f"unknown arm {arm!r}; expected one of {', '.join(POLICIES)}")
+    return POLICIES[arm]()

@@ -1,0 +1,124 @@
+"""Builders for engine tests: the tiny trained pair, engines over it, and the oracles' views."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import eaglebench
+from eaglebench.backends.embedded import POLICIES, EmbeddedBackend
+from eaglebench.clock import FakeClock
+from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.contracts.observation import RequestObservation
+from eaglebench.engine.config import EngineConfig
+from eaglebench.engine.engine import Engine
+from eaglebench.engine.models import Models
+from eaglebench.engine.stopping import StopRule
+from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.target import Target
+
+TINY = Path(eaglebench.__file__).parent / "data" / "tiny"
+TINY_HEAD = Path(eaglebench.__file__).parent / "data" / "tiny-eagle3"
+CONTEXT = 512
+
+
+@cache
+def tiny_models(dtype: torch.dtype = torch.float64, attention_backend: str = "auto") -> Models:
+    """The trained byte-level pair that ships with the package."""
+    torch.set_num_threads(1)
+    target = Target.load(
+        TINY, dtype=dtype, device=torch.device("cpu"), attention_backend=attention_backend
+    )
+    head = EagleHead.load(TINY_HEAD, target, dtype=dtype, device=torch.device("cpu"))
+    return Models(target, head)
+
+
+def byte_text(ids: Sequence[int]) -> str:
+    """Text of byte tokens; special tokens have none."""
+    return bytes(token_id for token_id in ids if token_id < 256).decode("utf-8", "replace")
+
+
+def byte_ids(text: str) -> tuple[int, ...]:
+    """Byte tokens of a text."""
+    return tuple(text.encode())
+
+
+def make_knobs(arm: str = "radix", *, steps: int = 3, **changes: object) -> EngineKnobs:
+    """Knobs with a chain of `steps` proposed tokens."""
+    values: dict[str, object] = {
+        "arm": arm,
+        "num_steps": steps,
+        "num_draft_tokens": steps + 1,
+        "max_total_tokens": 2048,
+        **changes,
+    }
+    return EngineKnobs(**values)  # type: ignore[arg-type]  # values are checked by the dataclass
+
+
+def make_engine(
+    knobs: EngineKnobs | None = None,
+    *,
+    models: Models | None = None,
+    audit: bool = True,
+    context_length: int = CONTEXT,
+) -> Engine:
+    """An engine over the tiny pair whose pools start as NaN and whose books are audited."""
+    knobs = knobs or make_knobs()
+    config = EngineConfig(
+        knobs=knobs,
+        policy=POLICIES[knobs.arm](),
+        context_length=context_length,
+        audit=audit,
+        pool_fill=float("nan"),
+    )
+    return Engine(models or tiny_models(), config, clock=FakeClock(), decode=byte_text)
+
+
+def make_request(
+    name: str,
+    prompt: str | Sequence[int],
+    *,
+    max_new_tokens: int = 24,
+    stop_token_ids: tuple[int, ...] = (),
+    stop_strings: tuple[str, ...] = (),
+) -> GenerationRequest:
+    """A request for a text or token prompt."""
+    ids = byte_ids(prompt) if isinstance(prompt, str) else tuple(prompt)
+    return GenerationRequest(
+        request_id=name,
+        prompt_token_ids=ids,
+        max_new_tokens=max_new_tokens,
+        stop_token_ids=stop_token_ids,
+        stop_strings=stop_strings,
+    )
+
+
+def make_rule(request: GenerationRequest, context_length: int = CONTEXT) -> StopRule:
+    """The rule under which the oracle decodes a request."""
+    return StopRule(
+        stop_token_ids=frozenset(request.stop_token_ids),
+        stop_strings=request.stop_strings,
+        max_output_tokens=request.max_new_tokens,
+        max_known_tokens=context_length,
+        decode=byte_text,
+    )
+
+
+def run_all(
+    engine: Engine,
+    requests: Iterable[GenerationRequest],
+    replay: Mapping[str, Sequence[int]] | None = None,
+) -> dict[str, RequestObservation]:
+    """Run requests through the backend and return observations by request id."""
+    observations = EmbeddedBackend(engine).generate(requests, replay)
+    return {observation.request_id: observation for observation in observations}
+
+
+def draft_kv(engine: Engine, slots: np.ndarray) -> torch.Tensor:
+    """[2, heads, num_slots, head_dim] K and V of the draft pool."""
+    assert engine.draft_pool is not None
+    key, value = engine.draft_pool.gather(0, torch.from_numpy(slots))
+    return torch.stack([key, value])

@@ -1,0 +1,163 @@
+"""Random histories of the whole engine against the oracles.
+
+After every action the books are audited, and the K and V of every committed position of every
+running request, target and draft, are compared with one cold, unchunked, uncached pass. Pools
+start as NaN, so a slot that was never written can't pass for right.
+"""
+
+from functools import lru_cache
+
+import hypothesis.strategies as st
+import numpy as np
+import torch
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from eaglebench.contracts.observation import RequestObservation
+from eaglebench.engine.engine import Engine
+from eaglebench.engine.oracle import cold_draft_pool, cold_target_pool, greedy_decode
+from eaglebench.engine.request import EngineRequest
+from eaglebench.errors import UsageError
+from eaglebench.kv.pool import KVPool
+from tests.engines import make_engine, make_knobs, make_request, make_rule, tiny_models
+from tests.prompts import shared_prefix_prompts
+
+TOLERANCE = 1e-10
+
+
+@lru_cache(maxsize=4096)
+def cold_pools(tokens: tuple[int, ...]) -> tuple[KVPool, KVPool | None]:
+    """Target KV of all tokens and draft KV of all but the last, computed cold."""
+    models = tiny_models()
+    draft = cold_draft_pool(models, tokens) if len(tokens) > 1 else None
+    return cold_target_pool(models, tokens), draft
+
+
+@lru_cache(maxsize=256)
+def expected_output(prompt: tuple[int, ...], max_new_tokens: int) -> tuple[int, ...]:
+    """What plain greedy decoding says."""
+    request = make_request("oracle", prompt, max_new_tokens=max_new_tokens)
+    return tuple(greedy_decode(tiny_models(), prompt, make_rule(request))[0])
+
+
+def assert_same_kv(pool: KVPool, slots: np.ndarray, cold: KVPool, num_layers: int) -> None:
+    """K and V at `slots` equal positions 0 .. of a cold pool, in every layer."""
+    cold_slots = torch.arange(len(slots))
+    for layer in range(num_layers):
+        for got, expected in zip(
+            pool.gather(layer, torch.from_numpy(slots)), cold.gather(layer, cold_slots), strict=True
+        ):
+            torch.testing.assert_close(got, expected, atol=TOLERANCE, rtol=0)
+
+
+class EngineHistory(RuleBasedStateMachine):
+    """Add, step, abort, with a pool small enough to evict and to preempt."""
+
+    engine: Engine
+
+    @initialize(
+        page_size=st.sampled_from([1, 2, 4, 16]),
+        chunk=st.sampled_from([None, 3, 16, 40]),
+        parallel=st.integers(1, 4),
+        steps=st.integers(1, 4),
+        pool=st.sampled_from([192, 256, 512]),
+        preallocation=st.sampled_from(["none", "lookahead-blocks", "covered"]),
+    )
+    def start(
+        self,
+        page_size: int,
+        chunk: int | None,
+        parallel: int,
+        steps: int,
+        pool: int,
+        preallocation: str,
+    ) -> None:
+        """An engine with these knobs."""
+        self.engine = make_engine(
+            make_knobs(
+                "radix",
+                steps=steps,
+                page_size=page_size,
+                chunked_prefill_size=chunk,
+                parallel=parallel,
+                max_total_tokens=pool,
+                preallocation=preallocation,
+                preallocate_tokens=page_size,
+            )
+        )
+        self.count = 0
+        self.live: dict[str, tuple[tuple[int, ...], int]] = {}
+
+    @rule(which=st.integers(0, 7), cut=st.integers(0, 3), max_new=st.sampled_from([1, 2, 9, 25]))
+    def add(self, which: int, cut: int, max_new: int) -> None:
+        """Queue a prompt that shares a prefix with others."""
+        prompt = shared_prefix_prompts()[which][: 120 + 16 * cut]
+        name = f"q{self.count}"
+        self.count += 1
+        try:
+            self.engine.add(make_request(name, prompt, max_new_tokens=max_new))
+        except UsageError:
+            return
+        self.live[name] = (prompt, max_new)
+
+    @precondition(lambda self: self.live)
+    @rule(times=st.integers(1, 6))
+    def step(self, times: int) -> None:
+        """Run some steps; whoever ends has said what plain decoding says."""
+        for _ in range(times):
+            for observation in self.engine.step().ended:
+                self.check_ended(observation)
+            self.check_content()
+
+    @precondition(lambda self: self.live)
+    @rule(data=st.data())
+    def abort(self, data: st.DataObject) -> None:
+        """Cancel somebody, between chunks or while decoding."""
+        name = data.draw(st.sampled_from(sorted(self.live)))
+        self.check_ended(self.engine.abort(name))
+        self.check_content()
+
+    def check_ended(self, observation: RequestObservation) -> None:
+        """Delivered tokens are a prefix of plain decoding, all of it unless cut short."""
+        prompt, max_new = self.live.pop(observation.request_id)
+        expected = expected_output(prompt, max_new)
+        got = observation.output_token_ids
+        assert expected[: len(got)] == got
+        if observation.finish_reason == "length":
+            assert len(expected) == len(got)
+
+    def check_content(self) -> None:
+        """Every committed slot holds what a cold pass puts there."""
+        for request in self.engine.scheduler.running:
+            self.check_request(request)
+
+    def check_request(self, request: EngineRequest) -> None:
+        """Compare one request's KV with the cold pass over its known tokens."""
+        assert request.draft_valid_len == request.num_written
+        known = tuple(request.known_tokens.tolist())
+        if not request.num_written:
+            return
+        cold_target, cold_draft = cold_pools(known)
+        slots = request.held.slots(0, request.num_written)
+        layers = tiny_models().target.num_layers
+        assert_same_kv(self.engine.target_pool, slots, cold_target, layers)
+        settled = min(request.draft_valid_len, len(known) - 1)
+        if cold_draft is not None and self.engine.draft_pool is not None:
+            assert_same_kv(self.engine.draft_pool, slots[:settled], cold_draft, 1)
+
+    def teardown(self) -> None:
+        """Nothing is lost: after everybody has gone and a flush, all pages are free."""
+        if not hasattr(self, "engine"):
+            return
+        self.engine.abort_all()
+        self.engine.storage.cache.flush()
+        assert self.engine.storage.pages.num_pages == self.engine.storage.pages.num_free
+
+
+EngineHistory.TestCase.settings = settings(
+    max_examples=25,
+    stateful_step_count=20,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestEngineHistory = EngineHistory.TestCase

@@ -100,7 +100,10 @@ class ChainDrafter:
         """Write draft KV of all rows; returns the last hidden state of each, [num_rows, hidden]."""
         lengths = [row.end - row.start for row in rows]
         feature_rows = np.concatenate(
-            [np.arange(row.feature_start, row.feature_start + n) for row, n in zip(rows, lengths, strict=True)]
+            [
+                np.arange(row.feature_start, row.feature_start + n)
+                for row, n in zip(rows, lengths, strict=True)
+            ]
         )
         positions = np.concatenate([np.arange(row.start, row.end) for row in rows])
         plan = make_plan(

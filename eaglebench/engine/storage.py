@@ -9,7 +9,8 @@ from eaglebench.errors import InvariantError
 from eaglebench.kv.audit import OwnedView
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.pages import PageAllocator
-from eaglebench.kv.slots import Demand, SlotAllocator
+from eaglebench.kv.preallocation import Demand
+from eaglebench.kv.slots import SlotAllocator
 
 
 class KVStorage:

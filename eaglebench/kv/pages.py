@@ -1,0 +1,143 @@
+"""Free pages: who is free, taking and giving back.
+
+I1  Page 0, the dummy page, is never handed out and never free.
+I2  Every other page is either free or taken; freeing a free page is an error.
+I3  A refused request changes nothing.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eaglebench.errors import InvariantError
+
+DUMMY_PAGE = 0
+
+
+class AllocatorState(NamedTuple):
+    """What `restore_state` needs; arrays are never changed in place, so this is cheap."""
+
+    free_list: NDArray[np.int32]
+    returned: tuple[NDArray[np.int32], ...]
+    num_returned: int
+    changes: int
+
+
+class PageAllocator:
+    """A free list over pages 1 .. num_pages.
+
+    The list is consumed from the front; freed pages wait in `returned` until the front runs out
+    and are then sorted in, so that pages taken together are ascending runs where possible.
+    """
+
+    def __init__(self, num_pages: int) -> None:
+        if num_pages < 1:
+            raise InvariantError(f"a pool of {num_pages} pages holds nothing")
+        self.num_pages = num_pages
+        self.num_alloc_calls = 0
+        self._free_list = np.arange(1, num_pages + 1, dtype=np.int32)
+        self._returned: list[NDArray[np.int32]] = []
+        self._num_returned = 0
+        self._is_free = np.ones(num_pages + 1, dtype=np.bool_)
+        self._is_free[DUMMY_PAGE] = False
+        self._changes = 0
+
+    @property
+    def num_free(self) -> int:
+        """Pages that nobody owns."""
+        return len(self._free_list) + self._num_returned
+
+    def allocate(self, num_pages: int) -> NDArray[np.int32] | None:
+        """Take pages, [num_pages] int32; None, and nothing changed, when there are too few."""
+        if num_pages < 0:
+            raise InvariantError(f"can't allocate {num_pages} pages")
+        if num_pages > self.num_free:
+            return None
+        self.num_alloc_calls += 1
+        if num_pages > len(self._free_list):
+            self._merge_returned()
+        taken = self._free_list[:num_pages]
+        self._free_list = self._free_list[num_pages:]
+        self._is_free[taken] = False
+        self._changes += 1
+        return taken
+
+    def free(self, pages: NDArray[np.int32]) -> None:
+        """Give pages back.
+
+        Raises:
+            InvariantError: a page is free already, named twice, the dummy page or no page at all;
+                nothing has changed then.
+        """
+        if not len(pages):
+            return
+        given = np.array(pages, dtype=np.int32)
+        if given.min() <= DUMMY_PAGE or given.max() > self.num_pages:
+            raise InvariantError(f"freed pages {_some(given)} outside 1 .. {self.num_pages}")
+        if self._is_free[given].any():
+            raise InvariantError(f"double free of pages {_some(given[self._is_free[given]])}")
+        self._is_free[given] = True
+        if len(given) > 1 and len(np.unique(given)) != len(given):
+            self._is_free[given] = False
+            raise InvariantError(f"pages freed twice in one call: {_some(given)}")
+        self._returned.append(given)
+        self._num_returned += len(given)
+        self._changes += 1
+
+    def is_free(self, page: int) -> bool:
+        """Whether nobody owns a page."""
+        return bool(self._is_free[page])
+
+    def free_pages(self) -> NDArray[np.int32]:
+        """All free pages, [num_free] int32."""
+        return np.concatenate([self._free_list, *self._returned])
+
+    def _merge_returned(self) -> None:
+        self._free_list = np.sort(np.concatenate([self._free_list, *self._returned]))
+        self._returned = []
+        self._num_returned = 0
+
+    # --- scratch ------------------------------------------------------------------------------
+
+    def backup_state(self) -> AllocatorState:
+        """The state to come back to."""
+        return AllocatorState(
+            self._free_list, tuple(self._returned), self._num_returned, self._changes
+        )
+
+    def restore_state(self, state: AllocatorState) -> None:
+        """Come back to a state: what was taken since is free, what was freed since is taken."""
+        self._free_list = state.free_list
+        self._returned = list(state.returned)
+        self._num_returned = state.num_returned
+        self._is_free[:] = False
+        self._is_free[self.free_pages()] = True
+        self._changes = state.changes
+
+    @contextmanager
+    def scratch(self, num_pages: int) -> Iterator[NDArray[np.int32] | None]:
+        """Lend pages and take them back exactly; None when there are too few.
+
+        Raises:
+            InvariantError: somebody else took or freed pages inside; restoring would lose that.
+        """
+        state = self.backup_state()
+        lent = self.allocate(num_pages)
+        changes_inside = self._changes
+        try:
+            yield lent
+        finally:
+            foreign = self._changes != changes_inside
+            if lent is not None and not foreign:
+                self.restore_state(state)
+        if foreign:
+            raise InvariantError("pages were taken or freed while scratch pages were lent")
+
+
+def _some(pages: NDArray[np.int32]) -> str:
+    shown = 8
+    text = ", ".join(map(str, pages[:shown].tolist()))
+    return text + (", ..." if len(pages) > shown else "")

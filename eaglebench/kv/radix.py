@@ -1,0 +1,302 @@
+"""One radix tree over page-aligned keys: which pages hold the KV of which units.
+
+    root ── A (pages 1 2) ─┬─ B (page 3)
+                           └─ C (pages 7 8 9)
+
+An edge is a node: its tokens (units and the boundary token) and one page id for every page of
+units. Children are found by the bytes of their first page. The tree knows keys and pages, nothing
+of requests, slots or tensors.
+
+I1  A node holds len(pages) * page_size units, at least one page; the root holds none.
+I2  Siblings differ within their first page.
+I3  A parent's lock count is at least that of each child; only unlocked leaves are evicted.
+I4  num_evictable_pages and num_protected_pages equal a walk over unlocked and locked nodes.
+"""
+
+import heapq
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eaglebench.errors import InvariantError
+from eaglebench.kv.geometry import PageGeometry
+from eaglebench.kv.keys import PrefixKey
+
+_NO_PAGES = np.empty(0, dtype=np.int32)
+_NO_TOKENS = np.empty(0, dtype=np.int32)
+
+
+class Node:
+    """An edge of the tree and what hangs below it.
+
+    `residency` is room for what else a node can know about where its KV lives (a sliding window,
+    a host copy); the tree itself does not look at it.
+    """
+
+    __slots__ = (
+        "children",
+        "is_dead",
+        "is_queued",
+        "last_used",
+        "lock_count",
+        "pages",
+        "parent",
+        "residency",
+        "token",
+        "tokens",
+    )
+
+    def __init__(
+        self,
+        parent: "Node | None",
+        token: bytes,
+        tokens: NDArray[np.int32],
+        pages: NDArray[np.int32],
+        last_used: int,
+    ) -> None:
+        self.parent = parent
+        self.token = token  # key of this node among its siblings
+        self.tokens = tokens
+        self.pages = pages
+        self.children: dict[bytes, Node] = {}
+        self.lock_count = 0
+        self.last_used = last_used
+        self.is_dead = False
+        self.is_queued = False  # whether the eviction queue holds an entry for this node
+        self.residency: object | None = None
+
+    def path(self) -> Iterator["Node"]:
+        """This node and its ancestors, the root left out."""
+        node = self
+        while node.parent is not None:
+            yield node
+            node = node.parent
+
+
+class Match(NamedTuple):
+    """Longest run of whole pages the tree holds: it ends `num_pages_in_node` pages into `node`."""
+
+    num_pages: int
+    node: Node
+    num_pages_in_node: int
+
+
+class RadixTree:
+    """Match, insert, lock and evict. Time is a counter of uses, not a clock."""
+
+    def __init__(self, geometry: PageGeometry) -> None:
+        self.geometry = geometry
+        self.num_evictable_pages = 0
+        self.num_protected_pages = 0
+        self.roots: dict[str | None, Node] = {}
+        self._uses = 0
+        self._queue: list[tuple[int, int, Node]] = []
+        self._queued = 0
+
+    # --- match --------------------------------------------------------------------------------
+
+    def match(self, key: PrefixKey) -> Match:
+        """Find the longest cached prefix of a key, in whole pages."""
+        self._uses += 1
+        node = self.root(key.namespace)
+        num_pages = 0
+        size = self.geometry.page_size
+        while True:
+            node.last_used = self._uses
+            child = node.children.get(key.page_token(num_pages * size, self.geometry))
+            if child is None or key.num_units < (num_pages + 1) * size:
+                return Match(num_pages, node, len(node.pages))
+            held = len(child.pages)
+            shared = key.shared_with(num_pages * size, child.tokens, held * size)
+            in_child = self.geometry.floor(shared) // size
+            num_pages += in_child
+            node = child
+            if in_child < held:
+                node.last_used = self._uses
+                return Match(num_pages, node, in_child)
+
+    def pages_of(self, match: Match) -> NDArray[np.int32]:
+        """[match.num_pages] int32: the pages of a match, in order."""
+        parts = [match.node.pages[: match.num_pages_in_node]]
+        if match.node.parent is not None:
+            parts += [node.pages for node in match.node.parent.path()]
+        return np.concatenate(parts[::-1]) if len(parts) > 1 else parts[0]
+
+    def root(self, namespace: str | None) -> Node:
+        """The root of a name space, made when it is first asked for."""
+        root = self.roots.get(namespace)
+        if root is None:
+            root = Node(None, b"", _NO_TOKENS, _NO_PAGES, self._uses)
+            self.roots[namespace] = root
+        return root
+
+    def end_of(self, match: Match) -> Node:
+        """The node that ends exactly where a match ends, splitting one if need be."""
+        if match.num_pages_in_node == len(match.node.pages):
+            return match.node
+        return self._split(match.node, match.num_pages_in_node)
+
+    # --- insert -------------------------------------------------------------------------------
+
+    def insert(self, key: PrefixKey, pages: NDArray[np.int32]) -> tuple[int, Node]:
+        """Make the tree hold a page-aligned key.
+
+        The tree takes over `pages[num_present:]`; the first `num_present` pages it already held
+        under ids of its own, and the caller keeps the pages it offered for them.
+
+        Returns:
+            (num_present, node at the end of the key).
+
+        Raises:
+            InvariantError: pages and units don't belong together.
+        """
+        if len(pages) * self.geometry.page_size != key.num_units:
+            raise InvariantError(f"{len(pages)} pages can't hold {key.num_units} units")
+        match = self.match(key)
+        node = self.end_of(match)
+        if match.num_pages < len(pages):
+            from_unit = match.num_pages * self.geometry.page_size
+            node = self._add_leaf(node, key, from_unit, pages[match.num_pages :])
+        return match.num_pages, node
+
+    def _add_leaf(
+        self, parent: Node, key: PrefixKey, from_unit: int, pages: NDArray[np.int32]
+    ) -> Node:
+        token = key.page_token(from_unit, self.geometry)
+        leaf = Node(parent, token, key.tokens[from_unit:], pages.copy(), self._uses)
+        parent.children[token] = leaf
+        self.num_evictable_pages += len(pages)
+        self._enqueue(leaf)
+        return leaf
+
+    def _split(self, node: Node, num_pages: int) -> Node:
+        """Cut a node after `num_pages` pages; returns the new front part.
+
+        The rear stays the same object, so whoever holds a lock on it still does.
+        """
+        parent = node.parent
+        if parent is None or not 0 < num_pages < len(node.pages):
+            raise InvariantError(f"can't split a node after {num_pages} of {len(node.pages)} pages")
+        size = self.geometry.page_size
+        overlap = len(node.tokens) - len(node.pages) * size
+        front = Node(
+            parent,
+            node.token,
+            node.tokens[: num_pages * size + overlap],
+            node.pages[:num_pages],
+            node.last_used,
+        )
+        front.lock_count = node.lock_count
+        parent.children[node.token] = front
+        node.tokens = node.tokens[num_pages * size :]
+        node.pages = node.pages[num_pages:]
+        node.token = node.tokens[: size + overlap].tobytes()
+        node.parent = front
+        front.children[node.token] = node
+        return front
+
+    # --- locks --------------------------------------------------------------------------------
+
+    def lock(self, node: Node) -> None:
+        """Protect a node and its ancestors from eviction."""
+        for each in node.path():
+            if each.lock_count == 0:
+                self.num_evictable_pages -= len(each.pages)
+                self.num_protected_pages += len(each.pages)
+            each.lock_count += 1
+
+    def unlock(self, node: Node) -> None:
+        """Take one protection off a node and its ancestors."""
+        for each in node.path():
+            if each.lock_count == 0:
+                raise InvariantError("unlocked a node that is not locked")
+            each.lock_count -= 1
+            if each.lock_count == 0:
+                self.num_evictable_pages += len(each.pages)
+                self.num_protected_pages -= len(each.pages)
+                self._enqueue(each)
+
+    # --- evict --------------------------------------------------------------------------------
+
+    def evict(self, num_pages: int) -> list[NDArray[np.int32]]:
+        """Remove unlocked leaves, least recently used first, until `num_pages` pages are out."""
+        removed: list[NDArray[np.int32]] = []
+        count = 0
+        while count < num_pages and self._queue:
+            used, _, node = heapq.heappop(self._queue)
+            node.is_queued = False
+            if node.is_dead or node.children or node.lock_count:
+                continue
+            if node.last_used != used:
+                self._enqueue(node)
+                continue
+            removed.append(node.pages)
+            count += len(node.pages)
+            self._remove(node)
+        return removed
+
+    def _remove(self, leaf: Node) -> None:
+        parent = leaf.parent
+        if parent is None:
+            raise InvariantError("a root can't be evicted")
+        del parent.children[leaf.token]
+        leaf.is_dead = True
+        self.num_evictable_pages -= len(leaf.pages)
+        if parent.parent is not None:
+            self._enqueue(parent)
+        else:
+            self._forget_empty_roots(parent)
+
+    def _forget_empty_roots(self, root: Node) -> None:
+        if root.children:
+            return
+        for namespace, each in list(self.roots.items()):
+            if each is root and namespace is not None:
+                del self.roots[namespace]
+
+    def _enqueue(self, node: Node) -> None:
+        """Put an unlocked leaf in the eviction queue; others are put there when they become one."""
+        if node.is_queued or node.children or node.lock_count or node.parent is None:
+            return
+        node.is_queued = True
+        self._queued += 1
+        heapq.heappush(self._queue, (node.last_used, self._queued, node))
+
+    # --- audit --------------------------------------------------------------------------------
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes but the roots."""
+        stack = list(self.roots.values())
+        while stack:
+            node = stack.pop()
+            stack.extend(node.children.values())
+            if node.parent is not None:
+                yield node
+
+    def audit(self) -> None:
+        """Check the invariants against a walk.
+
+        Raises:
+            InvariantError: one of them is broken; the message names it.
+        """
+        evictable = protected = 0
+        size = self.geometry.page_size
+        for node in self.nodes():
+            parent = node.parent
+            if not len(node.pages) or not 0 <= len(node.tokens) - len(node.pages) * size <= 1:
+                raise InvariantError(f"I1: {len(node.tokens)} tokens, {len(node.pages)} pages")
+            if parent is None or parent.children.get(node.token) is not node:
+                raise InvariantError("I2: a node is not found under its own first page")
+            if node.lock_count < 0 or (parent.parent and parent.lock_count < node.lock_count):
+                raise InvariantError("I3: a parent is locked less often than its child")
+            if not (node.children or node.lock_count or node.is_queued):
+                raise InvariantError("I3: an unlocked leaf is not in the eviction queue")
+            if node.lock_count:
+                protected += len(node.pages)
+            else:
+                evictable += len(node.pages)
+        counted = (self.num_evictable_pages, self.num_protected_pages)
+        if counted != (evictable, protected):
+            raise InvariantError(f"I4: counted {counted}, a walk finds {(evictable, protected)}")

@@ -1,0 +1,86 @@
+"""Reservations: pages for the slots a request needs in one step, taken all at once or not at all."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eaglebench.contracts.knobs import Preallocation
+from eaglebench.errors import InvariantError
+from eaglebench.kv.geometry import PageGeometry
+from eaglebench.kv.pages import PageAllocator
+from eaglebench.kv.preallocation import Demand, PageNeed, page_need
+from eaglebench.kv.tables import BlockTable
+
+_NO_PAGES = np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Pages appended to a table: `num_required` for the demand, the rest ahead of need."""
+
+    pages: NDArray[np.int32]
+    num_required: int
+    num_preallocated: int
+
+
+class SlotAllocator:
+    """Moves pages between the free list and block tables."""
+
+    def __init__(
+        self,
+        pages: PageAllocator,
+        geometry: PageGeometry,
+        policy: Preallocation = "none",
+        preallocate_tokens: int = 0,
+    ) -> None:
+        self.pages = pages
+        self.geometry = geometry
+        self.policy = policy
+        self.preallocate_tokens = preallocate_tokens
+
+    def shortage(self, table: BlockTable, demand: Demand) -> int:
+        """Pages missing for the required part of a demand; 0 when it fits. Changes nothing."""
+        return max(0, self._need(table, demand).required - self.pages.num_free)
+
+    def reserve(self, table: BlockTable, demand: Demand) -> Reservation | None:
+        """Append pages for a demand to a table; the table owns them afterwards.
+
+        Preallocation takes no more than what is free. Returns None, and changes nothing, when the
+        required part does not fit.
+        """
+        need = self._need(table, demand)
+        if not need.required:
+            return Reservation(_NO_PAGES, 0, 0)
+        extra = min(need.preallocated, self.pages.num_free - need.required)
+        if extra < 0:
+            return None
+        taken = self.pages.allocate(need.required + extra)
+        if taken is None:
+            return None
+        table.append(taken)
+        return Reservation(taken, need.required, extra)
+
+    def release(self, table: BlockTable, from_slot: int) -> int:
+        """Free the table's pages from slot `from_slot` on; returns how many.
+
+        Raises:
+            InvariantError: `from_slot` is not the start of a page.
+        """
+        keep = self.geometry.pages_for(from_slot)
+        if self.geometry.floor(from_slot) != from_slot:
+            raise InvariantError(f"slot {from_slot} is not the start of a page")
+        given_back = table.pages[keep:]
+        self.pages.free(given_back)
+        num_returned = len(given_back)
+        table.truncate(keep)
+        return num_returned
+
+    def _need(self, table: BlockTable, demand: Demand) -> PageNeed:
+        return page_need(
+            self.policy,
+            demand,
+            geometry=self.geometry,
+            num_held=table.num_pages,
+            preallocate_tokens=self.preallocate_tokens,
+        )

@@ -1,0 +1,46 @@
+"""One point of the matrix, and why a point was left out."""
+
+from dataclasses import dataclass, replace
+
+from eaglebench.contracts.knobs import EngineKnobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One setting of the engine; every arm of a run is measured in it.
+
+    `knobs.arm` is a placeholder: `for_arm` gives the knobs to run with.
+    """
+
+    cell_id: str
+    knobs: EngineKnobs
+
+    def for_arm(self, arm: str) -> EngineKnobs:
+        """The knobs of this cell for one arm."""
+        return replace(self.knobs, arm=arm)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedCell:
+    """A point of the matrix that makes no sense, and the reason."""
+
+    cell_id: str
+    reason: str
+
+
+def cell_id(knobs: EngineKnobs) -> str:
+    """A stable, readable name; settings that are seldom touched appear when they differ."""
+    default = EngineKnobs()
+    chunk = "off" if knobs.chunked_prefill_size is None else knobs.chunked_prefill_size
+    parts = [
+        f"page{knobs.page_size}",
+        f"chunk{chunk}",
+        f"topk{knobs.eagle_topk}",
+        f"steps{knobs.num_steps}",
+        f"draft{knobs.num_draft_tokens}",
+    ]
+    if knobs.parallel != default.parallel:
+        parts.append(f"parallel{knobs.parallel}")
+    if knobs.preallocation != default.preallocation:
+        parts.append(f"{knobs.preallocation}{knobs.preallocate_tokens}")
+    return "-".join(parts)

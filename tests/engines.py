@@ -32,7 +32,7 @@ def tiny_models(dtype: torch.dtype = torch.float64, attention_backend: str = "au
     target = Target.load(
         TINY, dtype=dtype, device=torch.device("cpu"), attention_backend=attention_backend
     )
-    head = EagleHead.load(TINY_HEAD, target, dtype=dtype, device=torch.device("cpu"))
+    head = EagleHead.load(TINY_HEAD, target)
     return Models(target, head)
 
 

@@ -30,6 +30,8 @@ class KVPool:
         self.values = [
             torch.full(shape, fill, dtype=dtype, device=device) for _ in range(num_layers)
         ]
+        for tensor in [*self.keys, *self.values]:
+            tensor[:, :1] = 0.0  # padded batches read the dummy page's first slot
 
     @property
     def num_bytes(self) -> int:

@@ -165,7 +165,7 @@ class RadixTree:
         self, parent: Node, key: PrefixKey, from_unit: int, pages: NDArray[np.int32]
     ) -> Node:
         token = key.page_token(from_unit, self.geometry)
-        leaf = Node(parent, token, key.tokens[from_unit:], pages.copy(), self._uses)
+        leaf = Node(parent, token, key.tokens[from_unit:], pages, self._uses)
         parent.children[token] = leaf
         self.num_evictable_pages += len(pages)
         self._enqueue(leaf)

@@ -124,19 +124,18 @@ class ChainDrafter:
     def _propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
         """Chains for `rows` from their last hidden states; no host sync before the end."""
         levels: list[tuple[Tensor, Tensor]] = []
-        active = list(range(len(rows)))
         members: list[list[int]] = []
+        active = list(range(len(rows)))
         for level in range(max(row.num_proposals for row in rows)):
-            keep = [k for k, index in enumerate(active) if rows[index].num_proposals > level]
-            if len(keep) < len(active):
-                hidden = hidden[keep]
-                tokens = tokens[keep] if level else None
-                active = [active[k] for k in keep]
             if level:
+                tokens = levels[-1][0]
+                keep = [k for k, i in enumerate(active) if rows[i].num_proposals > level]
+                if len(keep) < len(active):
+                    tokens, hidden = tokens[keep], hidden[keep]
+                    active = [active[k] for k in keep]
                 hidden = self._forward_level([rows[i] for i in active], level, tokens, hidden)
             choices = choose_greedy(self.head.logits(hidden))
-            tokens = self.head.target_ids(choices.ids)
-            levels.append((tokens, choices.gaps))
+            levels.append((self.head.target_ids(choices.ids), choices.gaps))
             members.append(active)
         return _collect(len(rows), members, levels)
 

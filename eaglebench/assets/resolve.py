@@ -1,0 +1,53 @@
+"""From what a user named to a folder: an asset, a folder, or a Hub id."""
+
+from pathlib import Path
+
+from eaglebench.assets.catalog import CATALOG
+from eaglebench.assets.fetch import Notice, ensure
+from eaglebench.errors import AssetError
+
+
+def resolve_model(name: str, *, notice: Notice) -> Path:
+    """A local folder that holds the named model.
+
+    Raises:
+        AssetError: it is no asset, no folder and can't be had from the Hub.
+    """
+    if name in CATALOG:
+        if CATALOG[name].kind == "questions":
+            raise AssetError(f"{name} is a set of questions, not a model")
+        return ensure(name, notice=notice)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path
+    if path.exists():
+        raise AssetError(
+            f"{name} is a file; expected a folder with config.json and weights",
+            hint="a GGUF file is not loaded directly; convert it to a folder first",
+        )
+    if "/" not in name or name.startswith((".", "/", "~")):
+        raise AssetError(
+            f"there is no asset, folder or Hub id {name!r}",
+            hint=f"assets: {', '.join(a.name for a in CATALOG.values() if a.kind != 'questions')}",
+        )
+    return _from_hub(name, notice)
+
+
+def default_draft(target: str) -> str | None:
+    """The head that belongs to a target asset; None where the user has to name one."""
+    return CATALOG[target].draft if target in CATALOG else None
+
+
+def _from_hub(name: str, notice: Notice) -> Path:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415  # slow, and seldom needed
+    from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415
+
+    notice(f"looking up {name} on the Hub")
+    try:
+        return Path(snapshot_download(name))
+    except (OSError, ValueError, HfHubHTTPError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise AssetError(
+            f"{name} can't be had from the Hub: {reason}",
+            hint="give a local folder to --model or --draft-model",
+        ) from error

@@ -1,0 +1,138 @@
+"""Module replacements that compute what they replace in fewer, larger operations.
+
+`transformers` spends as long on small operations as on matrix products at this size, so decoder
+layers of the Llama shape (Llama, Qwen2, Qwen3, Mistral) are replaced whole: one product for Q, K
+and V, one for gate and up, a one-call norm. A test holds every replacement against the original.
+Layers of any other shape stay as they are.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from eaglebench.model.attention import AttentionForm
+
+FUSED_MODEL_TYPES = frozenset({"llama", "qwen2", "qwen3", "mistral"})
+
+
+class FusedNorm(nn.Module):
+    """Root-mean-square norm in one call; exact in float64, where the original drops to float32."""
+
+    def __init__(self, weight: Tensor, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight, requires_grad=False)
+        self.eps = eps
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Norm over the last dimension."""
+        return F.rms_norm(hidden, self.weight.shape, self.weight, self.eps)
+
+
+def fused_linear(*parts: nn.Linear) -> nn.Linear:
+    """One linear layer whose outputs are those of `parts` behind one another."""
+    first = parts[0]
+    out_features = sum(part.out_features for part in parts)
+    linear = nn.Linear(
+        first.in_features,
+        out_features,
+        bias=first.bias is not None,
+        device=first.weight.device,
+        dtype=first.weight.dtype,
+    )
+    with torch.no_grad():
+        linear.weight.copy_(torch.cat([part.weight for part in parts]))
+        if first.bias is not None:
+            linear.bias.copy_(torch.cat([part.bias for part in parts]))
+    return linear.requires_grad_(requires_grad=False)
+
+
+def rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary embedding of [num_tokens, num_heads, head_dim] with cos, sin [num_tokens, head_dim].
+
+    The same products and sums as `transformers`: x * cos + rotate_half(x) * sin.
+    """
+    half = heads.shape[-1] // 2
+    rotated = torch.cat([-heads[..., half:], heads[..., :half]], dim=-1)
+    return heads * cos[:, None] + rotated * sin[:, None]
+
+
+class FusedLayer(nn.Module):
+    """A decoder layer of the Llama shape."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        attention = layer.self_attn
+        self.layer_idx = int(attention.layer_idx)
+        self.head_dim = int(attention.head_dim)
+        self.num_heads = attention.q_proj.out_features // self.head_dim
+        self.num_kv_heads = attention.k_proj.out_features // self.head_dim
+        self.form = AttentionForm(
+            scale=float(attention.scaling), window=getattr(attention, "sliding_window", None)
+        )
+        self.input_norm = _fuse_norm(layer.input_layernorm)
+        self.post_norm = _fuse_norm(layer.post_attention_layernorm)
+        self.q_norm = _fuse_norm(attention.q_norm) if hasattr(attention, "q_norm") else None
+        self.k_norm = _fuse_norm(attention.k_norm) if hasattr(attention, "k_norm") else None
+        self.qkv = fused_linear(attention.q_proj, attention.k_proj, attention.v_proj)
+        self.output = attention.o_proj
+        self.gate_up = fused_linear(layer.mlp.gate_proj, layer.mlp.up_proj)
+        self.down = layer.mlp.down_proj
+        self.activation = layer.mlp.act_fn
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        position_embeddings: tuple[Tensor, Tensor] | None = None,
+        paged: Any = None,
+        **_: Any,
+    ) -> Tensor:
+        """[1, num_tokens, hidden] to the same; called in place of the original layer."""
+        if position_embeddings is None:
+            raise ValueError("a decoder layer needs rotary embeddings")
+        hidden = hidden_states[0]
+        cos, sin = position_embeddings
+        hidden = hidden + self._attend(self.input_norm(hidden), cos[0], sin[0], paged)
+        gate, up = self.gate_up(self.post_norm(hidden)).chunk(2, dim=-1)
+        return (hidden + self.down(self.activation(gate) * up))[None]
+
+    def _attend(self, hidden: Tensor, cos: Tensor, sin: Tensor, paged: Any) -> Tensor:
+        qkv = self.qkv(hidden).view(hidden.shape[0], -1, self.head_dim)
+        num_rotated = self.num_heads + self.num_kv_heads
+        value = qkv[:, num_rotated:]
+        if self.q_norm is None or self.k_norm is None:
+            rotated = rotate(qkv[:, :num_rotated], cos, sin)
+            query, key = rotated[:, : self.num_heads], rotated[:, self.num_heads :]
+        else:
+            query = rotate(self.q_norm(qkv[:, : self.num_heads]), cos, sin)
+            key = rotate(self.k_norm(qkv[:, self.num_heads : num_rotated]), cos, sin)
+        attended = paged.attention(
+            query, key, value, paged.pool, self.layer_idx, paged.plan, self.form
+        )
+        projected: Tensor = self.output(attended.reshape(hidden.shape[0], -1))
+        return projected
+
+
+def _fuse_norm(norm: Any) -> FusedNorm:
+    return FusedNorm(norm.weight.detach(), float(norm.variance_epsilon))
+
+
+def fuse_layers(model: PreTrainedModel) -> int:
+    """Replace what can be replaced, in place; returns the number of layers replaced.
+
+    Norms are replaced in every model that has them in this form, since the originals round to
+    float32 even under float64.
+    """
+    decoder: Any = model.model
+    fused = 0
+    if model.config.model_type in FUSED_MODEL_TYPES:
+        for index, layer in enumerate(decoder.layers):
+            decoder.layers[index] = FusedLayer(layer)
+            fused += 1
+    for parent in model.modules():
+        for name, child in list(parent.named_children()):
+            if type(child).__name__.endswith("RMSNorm") and hasattr(child, "variance_epsilon"):
+                setattr(parent, name, _fuse_norm(child))
+    return fused

@@ -1,0 +1,246 @@
+"""The target: a whole `transformers` causal LM whose attention reads and writes our paged pool.
+
+Weights, configs, rotary embeddings, norms, MoE and soft caps stay those of `transformers`. One
+attention function is registered; the plan and the pool travel to it as a keyword argument. No
+cache object is passed and no mask is built: a registered name outside the mask registry gets none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AutoModelForCausalLM, PreTrainedModel
+
+from eaglebench.errors import UsageError
+from eaglebench.kv.pool import KVPool
+from eaglebench.model.attention import (
+    AttentionForm,
+    AttentionPlan,
+    PagedAttention,
+    make_attention,
+    resolve_backend,
+)
+from eaglebench.model.fused import fuse_layers
+
+ATTENTION_NAME = "eaglebench_paged"
+
+
+@dataclass(frozen=True, slots=True)
+class PagedCall:
+    """What the registered attention function needs to know of one forward."""
+
+    plan: AttentionPlan
+    pool: KVPool
+    attention: PagedAttention
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOutput:
+    """Result of one target forward.
+
+    Attributes:
+        logits: [num_logit_rows, vocab], run dtype.
+        aux: [num_tokens, num_aux * hidden] hidden states that enter the asked-for layers.
+    """
+
+    logits: Tensor
+    aux: Tensor | None
+
+
+def paged_attention_function(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,  # noqa: ARG001  # the signature is that of `transformers`
+    scaling: float | None = None,
+    paged: PagedCall | None = None,
+    **form: Any,
+) -> tuple[Tensor, None]:
+    """The function registered with `transformers`; q, k, v are [1, heads, num_tokens, head_dim]."""
+    if paged is None:
+        raise UsageError("the paged attention function was called without a plan")
+    attended = paged.attention(
+        query[0].transpose(0, 1),
+        key[0].transpose(0, 1),
+        value[0].transpose(0, 1),
+        paged.pool,
+        int(module.layer_idx),  # type: ignore[arg-type]  # every attention module has one
+        paged.plan,
+        AttentionForm(
+            scale=query.shape[-1] ** -0.5 if scaling is None else scaling,
+            window=form.get("sliding_window"),
+            softcap=form.get("softcap"),
+            sinks=form.get("s_aux"),
+        ),
+    )
+    return attended[None], None
+
+
+AttentionInterface.register(ATTENTION_NAME, paged_attention_function)
+
+
+class Target:
+    """A loaded target model."""
+
+    def __init__(self, model: PreTrainedModel, *, attention_backend: str = "auto") -> None:
+        model.eval().requires_grad_(requires_grad=False)
+        model.set_attn_implementation(ATTENTION_NAME)
+        self.model = model
+        self.config = model.config.get_text_config()
+        self.device: torch.device = model.device
+        self.dtype: torch.dtype = model.dtype
+        self.attention_backend = resolve_backend(attention_backend, self.device)
+        self.attention = make_attention(self.attention_backend)
+        self.stop_token_ids = _stop_token_ids(model)
+        fuse_layers(model)
+        self._captured: dict[int, Tensor] = {}
+        self._wanted: tuple[int, ...] = ()
+        for index, layer in enumerate(self.decoder.layers):
+            layer.register_forward_pre_hook(self._capture(index))
+
+    @classmethod
+    def load(
+        cls,
+        path: Path | str,
+        *,
+        dtype: torch.dtype,
+        device: torch.device,
+        attention_backend: str = "auto",
+        trust_remote_code: bool = False,
+    ) -> "Target":
+        """Load a folder or a Hub id.
+
+        Raises:
+            UsageError: `transformers` can't load it; the message carries its reason.
+        """
+        try:
+            model = AutoModelForCausalLM.from_pretrained(
+                str(path), dtype=dtype, trust_remote_code=trust_remote_code
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise UsageError(
+                f"can't load a target model from {path}: {error}",
+                hint="give an asset name (eaglebench assets list), a folder or a Hub id",
+            ) from error
+        return cls(model.to(device), attention_backend=attention_backend)
+
+    # --- facts --------------------------------------------------------------------------------
+
+    @property
+    def decoder(self) -> Any:
+        """The model without its language-model head."""
+        return self.model.model
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the language-model head."""
+        return int(self.config.vocab_size)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of hidden states."""
+        return int(self.config.hidden_size)
+
+    @property
+    def num_layers(self) -> int:
+        """Decoder layers."""
+        return int(self.config.num_hidden_layers)
+
+    @property
+    def context_length(self) -> int:
+        """Most positions the model was made for."""
+        return int(self.config.max_position_embeddings)
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one attention head."""
+        given = getattr(self.config, "head_dim", None)
+        return int(given or self.hidden_size // self.config.num_attention_heads)
+
+    @property
+    def num_kv_heads(self) -> int:
+        """KV heads of a layer."""
+        return int(self.config.num_key_value_heads)
+
+    @property
+    def embedding(self) -> nn.Embedding:
+        """The input embeddings."""
+        embedding: nn.Embedding = self.model.get_input_embeddings()
+        return embedding
+
+    def make_pool(self, num_slots: int, fill: float = 0.0) -> KVPool:
+        """A pool for this model's layers."""
+        return KVPool(
+            num_layers=self.num_layers,
+            num_slots=num_slots,
+            num_kv_heads=self.num_kv_heads,
+            head_dim=self.head_dim,
+            dtype=self.dtype,
+            device=self.device,
+            fill=fill,
+        )
+
+    # --- forward ------------------------------------------------------------------------------
+
+    @torch.inference_mode()
+    def forward(
+        self,
+        token_ids: Tensor,
+        positions: Tensor,
+        plan: AttentionPlan,
+        pool: KVPool,
+        logit_rows: Tensor,
+        aux_layer_ids: Sequence[int] = (),
+    ) -> TargetOutput:
+        """Compute all rows of a flattened batch.
+
+        Args:
+            token_ids: [num_tokens] int64.
+            positions: [num_tokens] int64.
+            plan: what is written and attended to.
+            pool: where K and V live.
+            logit_rows: [num_logit_rows] int64, rows of the batch whose logits are wanted.
+            aux_layer_ids: id k asks for the hidden state that enters decoder layer k.
+        """
+        self._wanted = tuple(aux_layer_ids)
+        output = self.decoder(
+            input_ids=token_ids[None],
+            position_ids=positions[None],
+            use_cache=False,
+            paged=PagedCall(plan, pool, self.attention),
+        )
+        hidden = output.last_hidden_state[0].index_select(0, logit_rows)
+        logits = self.lm_head_logits(hidden)
+        aux = None
+        if aux_layer_ids:
+            aux = torch.cat([self._captured[index] for index in aux_layer_ids], dim=-1)
+        self._captured.clear()
+        return TargetOutput(logits, aux)
+
+    def lm_head_logits(self, hidden: Tensor) -> Tensor:
+        """[num_rows, vocab] logits of normed hidden states, soft cap included."""
+        head = self.model.get_output_embeddings()
+        logits: Tensor = head(hidden)
+        softcap = getattr(self.config, "final_logit_softcapping", None)
+        return logits if softcap is None else torch.tanh(logits / softcap) * softcap
+
+    def _capture(self, index: int) -> Any:
+        def hook(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
+            if index in self._wanted:
+                self._captured[index] = args[0][0]
+
+        return hook
+
+
+def _stop_token_ids(model: PreTrainedModel) -> tuple[int, ...]:
+    """End tokens of the generation config and the config, one or several."""
+    found: set[int] = set()
+    for source in (getattr(model, "generation_config", None), model.config):
+        ids = getattr(source, "eos_token_id", None)
+        if ids is not None:
+            found.update([ids] if isinstance(ids, int) else ids)
+    return tuple(sorted(found))

@@ -1,0 +1,74 @@
+"""Text to token ids and back, through `transformers`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import TemplateError
+from transformers import AutoTokenizer
+
+from eaglebench.errors import UsageError
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+class HubTokenizer:
+    """A tokenizer from a folder or a Hub id."""
+
+    def __init__(self, tokenizer: Any, source: str) -> None:
+        self._tokenizer = tokenizer
+        self._source = source
+
+    @classmethod
+    def load(cls, path: Path | str, *, trust_remote_code: bool = False) -> "HubTokenizer":
+        """Load a tokenizer.
+
+        Raises:
+            UsageError: there is none.
+        """
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(
+                str(path), trust_remote_code=trust_remote_code
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise UsageError(f"can't load a tokenizer from {path}: {error}") from error
+        return cls(tokenizer, str(path))
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of raw text, without special tokens added."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
+        return ids
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Text of token ids; an id the tokenizer does not know decodes to U+FFFD."""
+        size = len(self._tokenizer)
+        if all(0 <= token_id < size for token_id in token_ids):
+            return str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))
+        return "".join(
+            str(self._tokenizer.decode([token_id], skip_special_tokens=True))
+            if 0 <= token_id < size
+            else REPLACEMENT
+            for token_id in token_ids
+        )
+
+    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
+        """Token ids of a conversation, ready for the assistant's turn.
+
+        Raises:
+            UsageError: there is no chat template, or it refuses these messages.
+        """
+        if not self._tokenizer.chat_template:
+            raise UsageError(
+                f"the tokenizer of {self._source} has no chat template",
+                hint="use --prompt-format raw",
+            )
+        try:
+            text = self._tokenizer.apply_chat_template(
+                [dict(message) for message in messages], tokenize=False, add_generation_prompt=True
+            )
+        except TemplateError as error:
+            raise UsageError(
+                f"the chat template of {self._source} refuses this conversation: {error}",
+                hint="leave out --system-prompt, or use --prompt-format raw",
+            ) from error
+        return self.encode(str(text))

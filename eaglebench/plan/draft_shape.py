@@ -1,0 +1,48 @@
+"""Which steps, top-k and draft tokens go together (draft tokens count the root)."""
+
+
+def most_draft_tokens(num_steps: int, eagle_topk: int) -> int:
+    """Most tokens a tree of this depth and width holds, the root included.
+
+    The first level has `topk` nodes; every later level grows `topk` candidates under each of the
+    `topk` nodes kept.
+    """
+    if num_steps == 0:
+        return 1
+    return 1 + eagle_topk + (num_steps - 1) * eagle_topk**2
+
+
+def chain_draft_tokens(num_steps: int) -> int:
+    """Draft tokens of a chain: one a step, and the root."""
+    return num_steps + 1
+
+
+def chain_steps(num_draft_tokens: int) -> int:
+    """Steps of a chain that holds so many draft tokens, the root included."""
+    return num_draft_tokens - 1
+
+
+def draft_shape_problem(num_steps: int, eagle_topk: int, num_draft_tokens: int) -> str | None:
+    """Why these three don't work together, with the allowed range; None when they do."""
+    given = (
+        f"--num-steps {num_steps} --eagle-topk {eagle_topk} --num-draft-tokens {num_draft_tokens}"
+    )
+    if num_steps == 0:
+        if num_draft_tokens == 1:
+            return None
+        return f"{given}: without steps there is only the root, so --num-draft-tokens must be 1"
+    if eagle_topk == 1:
+        wanted = chain_draft_tokens(num_steps)
+        if num_draft_tokens == wanted:
+            return None
+        reason = f"{given}: top-k 1 drafts a chain of {num_steps}, so --num-draft-tokens must be "
+        reason += f"{wanted} (it counts the root)"
+        if num_draft_tokens > 1:
+            reason += f"; for {num_draft_tokens} draft tokens take --num-steps "
+            reason += str(chain_steps(num_draft_tokens))
+        return reason
+    most = most_draft_tokens(num_steps, eagle_topk)
+    # The root and one node is the smallest tree.
+    if 1 + 1 <= num_draft_tokens <= most:
+        return None
+    return f"{given}: --num-draft-tokens must be 2 to {most} (1 + topk + (steps - 1) * topk^2)"

@@ -1,0 +1,241 @@
+"""The matrix: axes in, cells out, and a reason for every point that was left out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from eaglebench.contracts.knobs import PREALLOCATIONS, EngineKnobs, Preallocation
+from eaglebench.errors import UsageError
+from eaglebench.plan.cell import Cell, SkippedCell, cell_id
+from eaglebench.plan.draft_shape import chain_draft_tokens, chain_steps, draft_shape_problem
+from eaglebench.plan.explain import unknown_name
+
+CHUNK_OFF = -1
+"""How users write "no chunked prefill" (SGLang's spelling)."""
+
+AXES = (
+    "page_size",
+    "chunked_prefill_size",
+    "eagle_topk",
+    "num_steps",
+    "num_draft_tokens",
+    "num_speculative_tokens",
+    "preallocation",
+    "preallocate_tokens",
+    "parallel",
+)
+_SHAPE_AXES = ("num_steps", "eagle_topk", "num_draft_tokens")
+_LEAST = {
+    "page_size": 1,
+    "eagle_topk": 1,
+    "num_steps": 0,
+    "num_draft_tokens": 1,
+    "num_speculative_tokens": 0,
+    "preallocate_tokens": 1,
+    "parallel": 1,
+}
+
+AxisValue = int | str
+Point = Mapping[str, AxisValue]
+
+
+class MatrixSpec(BaseModel):
+    """What to vary.
+
+    Attributes:
+        axes: every combination of these values.
+        zip: groups of axes that move together; the values of a group are equally many.
+        include: points to add, as they stand.
+        exclude: points to drop; a point is dropped when it agrees in every value given.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    axes: dict[str, tuple[AxisValue, ...]] = Field(default_factory=dict)
+    zip: tuple[dict[str, tuple[AxisValue, ...]], ...] = ()
+    include: tuple[dict[str, AxisValue], ...] = ()
+    exclude: tuple[dict[str, AxisValue], ...] = ()
+
+    @field_validator("axes")
+    @classmethod
+    def _check_axes(cls, axes: dict[str, tuple[AxisValue, ...]]) -> Any:
+        for name, values in axes.items():
+            if not values:
+                raise ValueError(f"{name} has no values")
+            for value in values:
+                check_axis_value(name, value)
+        return axes
+
+    @field_validator("zip")
+    @classmethod
+    def _check_zip(cls, groups: tuple[dict[str, tuple[AxisValue, ...]], ...]) -> Any:
+        for group in groups:
+            cls._check_axes(group)
+            if len({len(values) for values in group.values()}) > 1:
+                sizes = ", ".join(f"{name} has {len(values)}" for name, values in group.items())
+                raise ValueError(f"zipped axes need equally many values: {sizes}")
+        return groups
+
+    @field_validator("include", "exclude")
+    @classmethod
+    def _check_points(cls, points: tuple[dict[str, AxisValue], ...]) -> Any:
+        for point in points:
+            for name, value in point.items():
+                check_axis_value(name, value)
+        return points
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What holds for every cell of a run."""
+
+    max_total_tokens: int
+    context_length: int | None
+    is_speculative: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expansion:
+    """Cells in order, and the points that were left out."""
+
+    cells: tuple[Cell, ...]
+    skipped: tuple[SkippedCell, ...]
+
+
+def check_axis_value(name: str, value: object) -> None:
+    """Refuse an unknown axis or a value it can never have.
+
+    Raises:
+        ValueError: says what was wrong and what was expected.
+    """
+    if name not in AXES:
+        raise ValueError(unknown_name(name, AXES))
+    flag = f"--{name.replace('_', '-')}"
+    if name == "preallocation":
+        if value not in PREALLOCATIONS:
+            raise ValueError(f"{flag} {value}; expected one of {', '.join(PREALLOCATIONS)}")
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{flag} {value!r}; expected a whole number")  # noqa: TRY004  # for pydantic
+    if name == "chunked_prefill_size":
+        if value < 1 and value != CHUNK_OFF:
+            raise ValueError(f"{flag} {value}; expected at least 1, or {CHUNK_OFF} for off")
+    elif value < _LEAST[name]:
+        raise ValueError(f"{flag} {value}; expected at least {_LEAST[name]}")
+
+
+def expand(spec: MatrixSpec, limits: Limits) -> Expansion:
+    """All cells of a matrix, each once, in a stable order.
+
+    Raises:
+        UsageError: no cell is left, or the axes contradict each other.
+    """
+    cells: dict[str, Cell] = {}
+    skipped: dict[str, SkippedCell] = {}
+    for point in _points(spec):
+        knobs = _knobs(point, limits)
+        name = cell_id(knobs)
+        reason = _problem(knobs, limits)
+        if reason is not None:
+            skipped.setdefault(name, SkippedCell(cell_id=name, reason=reason))
+        else:
+            cells.setdefault(name, Cell(cell_id=name, knobs=knobs))
+    if not cells:
+        reasons = list(dict.fromkeys(cell.reason for cell in skipped.values()))
+        raise UsageError(
+            "; ".join(reasons[:3]) if reasons else "the matrix excludes all of its cells"
+        )
+    return Expansion(cells=tuple(cells.values()), skipped=tuple(skipped.values()))
+
+
+def _points(spec: MatrixSpec) -> Iterator[Point]:
+    """Products of axes and zipped groups without the excluded ones, then the included ones."""
+    columns: list[list[dict[str, AxisValue]]] = [
+        [{name: value} for value in values] for name, values in _in_order(spec.axes)
+    ]
+    for group in spec.zip:
+        rows = zip(*group.values(), strict=True)
+        columns.append([dict(zip(group, row, strict=True)) for row in rows])
+    for parts in product(*columns):
+        point = {name: value for part in parts for name, value in part.items()}
+        if not any(_agrees(point, excluded) for excluded in spec.exclude):
+            yield point
+    yield from spec.include
+
+
+def _in_order(
+    axes: Mapping[str, Sequence[AxisValue]],
+) -> list[tuple[str, Sequence[AxisValue]]]:
+    return sorted(axes.items(), key=lambda axis: AXES.index(axis[0]))
+
+
+def _agrees(point: Point, excluded: Point) -> bool:
+    return all(point.get(name) == value for name, value in excluded.items())
+
+
+def _knobs(point: Point, limits: Limits) -> EngineKnobs:
+    default = EngineKnobs()
+    num_steps, eagle_topk, num_draft_tokens = _draft_shape(point, limits)
+    chunk = int(point.get("chunked_prefill_size", CHUNK_OFF))
+    preallocation = cast("Preallocation", point.get("preallocation", default.preallocation))
+    preallocate_tokens = int(point.get("preallocate_tokens", default.preallocate_tokens))
+    if preallocation == "none":
+        # It aims at nothing, so cells that differ in the aim alone are the same cell.
+        preallocate_tokens = default.preallocate_tokens
+    return EngineKnobs(
+        page_size=int(point.get("page_size", default.page_size)),
+        chunked_prefill_size=None if chunk == CHUNK_OFF else chunk,
+        num_steps=num_steps,
+        eagle_topk=eagle_topk,
+        num_draft_tokens=num_draft_tokens,
+        preallocation=preallocation,
+        preallocate_tokens=preallocate_tokens,
+        parallel=int(point.get("parallel", default.parallel)),
+        max_total_tokens=limits.max_total_tokens,
+        context_length=limits.context_length,
+    )
+
+
+def _draft_shape(point: Point, limits: Limits) -> tuple[int, int, int]:
+    """Steps, top-k and draft tokens of a point; what is not given follows from what is."""
+    given = {name: int(point[name]) for name in _SHAPE_AXES if name in point}
+    if "num_speculative_tokens" in point:
+        if given:
+            mixed = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise UsageError(
+                f"--num-speculative-tokens sets steps, top-k and draft tokens; {mixed} can't be "
+                "given beside it"
+            )
+        # vLLM's K is a chain of K tokens, the root not counted.
+        given["num_steps"] = int(point["num_speculative_tokens"])
+    if not limits.is_speculative:
+        if given.get("num_steps", 0) > 0:
+            raise UsageError(
+                f"--algorithm NONE drafts nothing, but --num-steps is {given['num_steps']}"
+            )
+        given["num_steps"] = 0
+    eagle_topk = given.get("eagle_topk", EngineKnobs().eagle_topk)
+    if "num_steps" not in given and "num_draft_tokens" in given and eagle_topk == 1:
+        given["num_steps"] = chain_steps(given["num_draft_tokens"])
+    num_steps = given.get("num_steps", EngineKnobs().num_steps)
+    if num_steps == 0:
+        eagle_topk = 1
+    return num_steps, eagle_topk, given.get("num_draft_tokens", chain_draft_tokens(num_steps))
+
+
+def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
+    """Why a cell makes no sense; None when it does."""
+    shape = draft_shape_problem(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_tokens)
+    if shape is not None:
+        return shape
+    if knobs.eagle_topk > 1:
+        return f"--eagle-topk {knobs.eagle_topk}: trees are not built yet, only 1 (a chain) works"
+    if knobs.page_size > limits.max_total_tokens:
+        return (
+            f"--page-size {knobs.page_size} is larger than the pool of "
+            f"{limits.max_total_tokens} tokens (--max-total-tokens)"
+        )
+    return None

@@ -1,0 +1,167 @@
+"""Suites: TOML files that say what is asked and with which defaults."""
+
+import tomllib
+from difflib import get_close_matches
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from eaglebench.errors import InputFileError, UsageError
+from eaglebench.plan.explain import explain_validation
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class QuestionSource(_Strict):
+    """Where the questions come from when the user names no file: an asset."""
+
+    asset: str
+    fields: dict[str, str] = Field(default_factory=dict)
+
+
+class QuestionsWorkload(_Strict):
+    """Each question is a conversation."""
+
+    kind: Literal["questions"]
+    max_turns: Annotated[int, Field(ge=1)] | None = None
+
+
+class MultiTurnWorkload(_Strict):
+    """Longer conversations: the turns of several questions one after another."""
+
+    kind: Literal["multi-turn"]
+    turns: Annotated[int, Field(ge=2)] = 4
+
+
+class SharedPrefixWorkload(_Strict):
+    """Several questions behind one long, generated system prompt."""
+
+    kind: Literal["shared-prefix"]
+    prefix_words: Annotated[int, Field(ge=1)] = 200
+
+
+class LadderWorkload(_Strict):
+    """Donors that share one unit more each with a test prompt, then the test prompt.
+
+    Units are words and punctuation marks. `seed_sentence` is the first ladder; the others are made
+    of sentences of the questions, cut to `test_units`.
+    """
+
+    kind: Literal["prefix-ladder"]
+    seed_sentence: str
+    ladders: Annotated[int, Field(ge=1)] = 40
+    donors: Annotated[int, Field(ge=1)] = 9
+    test_units: Annotated[int, Field(ge=2)] = 12
+    donor_ending: str = "xxx"
+    donor_new_tokens: Annotated[int, Field(ge=1)] = 3
+    test_new_tokens: Annotated[int, Field(ge=1)] = 20
+
+
+class PagedLadderWorkload(_Strict):
+    """A ladder whose branch points lie at multiples of the cell's page size."""
+
+    kind: Literal["prefix-ladder-paged"]
+    ladders: Annotated[int, Field(ge=1)] = 40
+    donors: Annotated[int, Field(ge=1)] = 9
+    donor_ending: str = "xxx"
+    donor_new_tokens: Annotated[int, Field(ge=1)] = 3
+    test_new_tokens: Annotated[int, Field(ge=1)] = 20
+
+
+class PageEdgesWorkload(_Strict):
+    """Prompts whose lengths lie around multiples of the page and of the chunk, each sent twice."""
+
+    kind: Literal["page-edges"]
+    multiples: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(1, 2, 3), strict=False)
+    offsets: tuple[int, ...] = Field(default=(-1, 0, 1, 2), strict=False)
+    new_tokens: Annotated[int, Field(ge=1)] = 16
+
+
+Workload = Annotated[
+    QuestionsWorkload
+    | MultiTurnWorkload
+    | SharedPrefixWorkload
+    | LadderWorkload
+    | PagedLadderWorkload
+    | PageEdgesWorkload,
+    Field(discriminator="kind"),
+]
+
+
+class Suite(_Strict):
+    """What is asked, and what a run of it uses where the user says nothing.
+
+    `version` goes up with every change that can move a measured number. `defaults` holds options
+    of `run` by their names in `RunConfig`.
+    """
+
+    name: str
+    version: Annotated[int, Field(ge=1)]
+    description: str
+    questions: QuestionSource
+    workload: Workload
+    defaults: dict[str, Any] = Field(default_factory=dict)
+    sha256: str
+
+
+def suite_names() -> list[str]:
+    """Names of all suites, sorted."""
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in _suites_folder().iterdir()
+        if entry.name.endswith(".toml")
+    )
+
+
+def load_suite(name: str) -> Suite:
+    """A suite by name, or a TOML file of the user's by path.
+
+    Raises:
+        UsageError: no suite is called so; the nearest names are offered.
+        InputFileError: the file is broken or holds unknown keys.
+    """
+    if name.endswith(".toml"):
+        return read_suite(Path(name))
+    known = suite_names()
+    if name not in known:
+        near = get_close_matches(name, known, n=3, cutoff=0.5)
+        raise UsageError(
+            f"no suite is called {name!r}",
+            hint=f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}",
+        )
+    return read_suite(_suites_folder() / f"{name}.toml")
+
+
+def read_suite(source: Path | Traversable) -> Suite:
+    """Read and check one suite file.
+
+    Raises:
+        InputFileError: it can't be read, is no TOML, or holds unknown or impossible values.
+    """
+    where = str(source)
+    try:
+        content = source.read_bytes()
+        values = tomllib.loads(content.decode())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputFileError(where, f"not a readable suite: {error}") from error
+    try:
+        return Suite.model_validate({**values, "sha256": sha256(content).hexdigest()})
+    except ValidationError as error:
+        raise InputFileError(where, explain_validation(error, Suite)) from error
+
+
+def _suites_folder() -> Traversable:
+    """Inside the wheel, or beside the package in a checkout."""
+    inside = files("eaglebench") / "suites"
+    if inside.is_dir():
+        return inside
+    beside = Path(__file__).parents[2] / "suites"
+    if beside.is_dir():
+        return beside
+    raise UsageError("the suites that ship with eaglebench are missing; install it again")

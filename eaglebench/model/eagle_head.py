@@ -275,4 +275,4 @@ def _make_rotary(config: HeadConfig, device: torch.device) -> Any:
         max_position_embeddings=config.max_position_embeddings or 2048,
         rope_parameters=rope,
     )
-    return LlamaRotaryEmbedding(config=llama, device=device)
+    return LlamaRotaryEmbedding(config=llama).to(device)

@@ -58,7 +58,7 @@ def ask(rng: random.Random, all_facts: list[tuple[str, str, str, str, str]]) -> 
 
 def conversation(rng: random.Random, turns: int = 2) -> list[tuple[str, str]]:
     """Questions and answers over one set of facts, stated in the first question."""
-    all_facts = facts(rng, rng.randint(2, 4))
+    all_facts = facts(rng, rng.randint(2, 3))
     exchanged = []
     for turn in range(turns):
         question, answer = ask(rng, all_facts)

@@ -21,9 +21,9 @@ from tools.train_tiny.head import TrainableHead
 from tools.train_tiny.text import conversation
 from tools.train_tiny.tokens import EOS, VOCAB_SIZE, encode_conversation, save_tokenizer
 
-HIDDEN, MLP, HEADS, KV_HEADS, LAYERS = 96, 256, 6, 2, 4
+HIDDEN, MLP, HEADS, KV_HEADS, LAYERS = 96, 224, 4, 2, 4
 AUX_LAYER_IDS = (1, 2, 3)
-LENGTH = 384
+LENGTH = 288
 STEPS_TTT = 5
 DECAY = 0.8
 SEED = 20260101

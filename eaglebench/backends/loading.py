@@ -1,0 +1,90 @@
+"""Load models by name into an embedded runtime."""
+
+from pathlib import Path
+
+import torch
+
+from eaglebench.assets.cache import file_sha256, model_sha256
+from eaglebench.backends.embedded import EmbeddedRuntime
+from eaglebench.contracts.backend import ModelChoice, RuntimeInfo
+from eaglebench.engine.models import Models
+from eaglebench.errors import UsageError
+from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.target import Target
+from eaglebench.model.tokenizer import HubTokenizer
+
+DTYPES = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
+    """Load target, head and tokenizer from local folders.
+
+    Raises:
+        UsageError: the device is not there, or the models can't be loaded or don't fit each other.
+    """
+    device = _device(choice.device)
+    dtype = _dtype(choice.dtype, device)
+    if choice.num_threads is not None:
+        torch.set_num_threads(choice.num_threads)
+    folder = Path(choice.target)
+    target = Target.load(
+        folder,
+        dtype=dtype,
+        device=device,
+        attention_backend=choice.attention_backend,
+        trust_remote_code=choice.trust_remote_code,
+    )
+    head = EagleHead.load(choice.draft, target) if choice.draft else None
+    models = Models(target, head)
+    tokenizer = HubTokenizer.load(folder, trust_remote_code=choice.trust_remote_code)
+    return EmbeddedRuntime(models, tokenizer, _info(choice, models, tokenizer))
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UsageError(f"unknown device {name!r}", hint="try cpu or cuda") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UsageError("there is no CUDA device here", hint="use --device cpu")
+    return device
+
+
+def _dtype(name: str | None, device: torch.device) -> torch.dtype:
+    if name is None:
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
+    if name not in DTYPES:
+        raise UsageError(f"unknown dtype {name!r}; expected one of {', '.join(DTYPES)}")
+    return DTYPES[name]
+
+
+def _info(choice: ModelChoice, models: Models, tokenizer: HubTokenizer) -> RuntimeInfo:
+    target, head = models.target, models.head
+    folder = Path(choice.target)
+    tokenizer_file = folder / "tokenizer.json"
+    slot = target.make_pool(1).num_bytes + (head.make_pool(1).num_bytes if head else 0)
+    weights = sum(p.numel() * p.element_size() for p in target.model.parameters())
+    return RuntimeInfo(
+        backend="embedded",
+        target_id=choice.target_name or choice.target,
+        target_sha256=model_sha256(folder),
+        draft_id=(choice.draft_name or choice.draft) if head else None,
+        draft_sha256=model_sha256(Path(choice.draft)) if head and choice.draft else None,
+        tokenizer_sha256=file_sha256(tokenizer_file) if tokenizer_file.is_file() else "",
+        dtype=str(target.dtype).removeprefix("torch."),
+        device=str(target.device),
+        attention_backend=target.attention_backend,
+        vocab_size=target.vocab_size,
+        draft_vocab_size=head.draft_vocab_size if head else None,
+        context_length=target.context_length,
+        stop_token_ids=target.stop_token_ids,
+        aux_layer_ids=head.aux_layer_ids if head else (),
+        warnings=tuple(head.report.warnings) if head else (),
+        weights_bytes=weights,
+        kv_bytes_per_slot=slot,
+    )

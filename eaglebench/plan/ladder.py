@@ -1,98 +1,136 @@
-"""Prefix ladders: donors that share one word more each with a test prompt, then the test prompt.
+"""Prefix ladders: donors that each share a little more with a test prompt, then the test prompt.
 
-    You xxx
-    You are xxx
-    You are a xxx            every donor leaves a branch point in the tree
-    ...
-    You are a helpful, respectful and honest assistant.        the test
-
-Under single-token keys each branch point leaves one slot whose draft KV was computed with the
-donor's next token. The first ladder is that of sglang#11231; the others are made from sentences by
-the same rule.
+Every donor leaves a branch point in a prefix tree. With keys of single tokens the slot before a
+branch point holds draft KV that was computed from the donor's next token; the test prompt walks
+over all of those. With bigram keys it meets none of them.
 """
 
+import random
 import re
 from collections.abc import Sequence
 
 from eaglebench.contracts.backend import Tokenizer
+from eaglebench.errors import UsageError
 from eaglebench.plan.conversation import Conversation, Turn
+from eaglebench.plan.questions import Question
+from eaglebench.plan.suite import LadderWorkload, PagedLadderWorkload
 
-SEED_TEST = "You are a helpful, respectful and honest assistant."
-SEED_RUNGS = (
-    "You",
-    "You are",
-    "You are a",
-    "You are a helpful",
-    "You are a helpful,",
-    "You are a helpful, respectful",
-    "You are a helpful, respectful and",
-    "You are a helpful, respectful and honest",
-    "You are a helpful, respectful and honest assistant",
-)
-FOREIGN = " xxx"
-DONOR_TOKENS = 3
-TEST_TOKENS = 20
-MIN_WORDS, MAX_WORDS = 6, 14
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_MIN_PAGES = 3
+_UNIT = re.compile(r"\w+|[^\w\s]")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+SEED_LADDER_ID = "seed"
 
 
-def seed_ladder() -> Conversation:
-    """The ladder of sglang#11231."""
-    return _ladder("seed", SEED_RUNGS, SEED_TEST)
+def make_ladders(
+    workload: LadderWorkload, questions: Sequence[Question], *, seed: int
+) -> tuple[Conversation, ...]:
+    """The seed's ladder, then one of every sentence drawn from the questions.
+
+    Raises:
+        UsageError: the questions hold too few sentences that are long enough.
+    """
+    sentences = _sentences(workload, questions)
+    if len(sentences) < workload.ladders:
+        raise UsageError(
+            f"the questions hold {len(sentences)} sentences of {workload.test_units} words or "
+            f"more; {workload.ladders} ladders need {workload.ladders}"
+        )
+    drawn = random.Random(seed).sample(sentences, workload.ladders)  # noqa: S311  # no secret
+    ladders = [_ladder(SEED_LADDER_ID, "seed", workload.seed_sentence, workload)]
+    ladders += [
+        _ladder(f"ladder-{number}", question.category, text, workload)
+        for number, (question, text) in enumerate(drawn, start=1)
+    ]
+    return tuple(ladders)
 
 
-def sentence_ladders(texts: Sequence[str], count: int) -> list[Conversation]:
-    """Ladders from the first `count` different sentences of usable length."""
+def make_paged_ladders(
+    workload: PagedLadderWorkload,
+    questions: Sequence[Question],
+    *,
+    tokenizer: Tokenizer,
+    page_size: int,
+    seed: int,
+) -> tuple[Conversation, ...]:
+    """Ladders whose donor k shares exactly k pages of tokens with the test prompt.
+
+    The test prompt ends two tokens after its last branch point: one completes the key unit that
+    ends there, one is always recomputed.
+    """
+    stream = question_stream(questions, tokenizer, seed=seed)
+    length = workload.donors * page_size + 2
+    ending = tokenizer.encode(f" {workload.donor_ending}")
     ladders = []
-    for sentence in _sentences(texts):
-        words = sentence.split()
-        if MIN_WORDS <= len(words) <= MAX_WORDS:
-            rungs = [" ".join(words[:n]) for n in range(1, len(words))]
-            ladders.append(_ladder(f"sentence-{len(ladders) + 1}", rungs, sentence))
-        if len(ladders) == count:
-            break
-    return ladders
+    for number in range(workload.ladders):
+        prompt = cut_from_stream(stream, number, workload.ladders, length)
+        donors = [
+            _donor_ids(prompt, pages * page_size, ending) for pages in range(1, workload.donors + 1)
+        ]
+        turns = [
+            Turn(token_ids=ids, max_new_tokens=workload.donor_new_tokens, measured=False)
+            for ids in donors
+        ]
+        turns.append(Turn(token_ids=prompt, max_new_tokens=workload.test_new_tokens))
+        ladders.append(
+            Conversation(
+                question_id=f"ladder-{number + 1}",
+                category="paged-ladder",
+                turns=tuple(turns),
+                kind="raw",
+            )
+        )
+    return tuple(ladders)
 
 
-def paged_ladders(
-    texts: Sequence[str], count: int, *, page_size: int, tokenizer: Tokenizer
-) -> list[Conversation]:
-    """Ladders whose donors leave the test prompt exactly at page multiples, in tokens."""
-    foreign = tokenizer.encode(FOREIGN) * page_size
-    ladders = []
-    for text in texts:
-        ids = tokenizer.encode(text)
-        num_pages = len(ids) // page_size
-        if num_pages < _MIN_PAGES:
-            continue
-        test = ids[: num_pages * page_size + 1]
-        donors = [ids[: n * page_size] + foreign for n in range(1, num_pages + 1)]
-        turns = [_donor(token_ids=tuple(donor)) for donor in donors]
-        turns.append(Turn(token_ids=tuple(test), max_new_tokens=TEST_TOKENS))
-        ladders.append(_conversation(f"paged-{len(ladders) + 1}", turns))
-        if len(ladders) == count:
-            break
-    return ladders
+def question_stream(
+    questions: Sequence[Question], tokenizer: Tokenizer, *, seed: int
+) -> tuple[int, ...]:
+    """Token ids of all turns in a shuffled order, one blank line between them."""
+    texts = [turn for question in questions for turn in question.turns]
+    random.Random(seed).shuffle(texts)  # noqa: S311  # no secret
+    return tuple(tokenizer.encode("\n\n".join(texts)))
 
 
-def _sentences(texts: Sequence[str]) -> list[str]:
-    found: dict[str, None] = {}
-    for text in texts:
-        for sentence in _SENTENCE_END.split(" ".join(text.split())):
-            found.setdefault(sentence)
-    return list(found)
+def cut_from_stream(stream: Sequence[int], number: int, count: int, length: int) -> tuple[int, ...]:
+    """The `number`-th of `count` cuts of so many tokens, spread evenly; they start apart.
+
+    A stream that is too short is repeated.
+    """
+    start = number * max(1, len(stream) // count)
+    needed = start + length
+    repeated = tuple(stream) * -(-needed // len(stream))
+    return repeated[start:needed]
 
 
-def _ladder(name: str, rungs: Sequence[str], test: str) -> Conversation:
-    turns = [_donor(text=rung + FOREIGN) for rung in rungs]
-    turns.append(Turn(text=test, max_new_tokens=TEST_TOKENS))
-    return _conversation(name, turns)
+def _donor_ids(prompt: Sequence[int], shared: int, ending: Sequence[int]) -> tuple[int, ...]:
+    """The first `shared` tokens, then an ending whose first token is not the prompt's next one."""
+    differing = ending if ending[0] != prompt[shared] else [*ending[1:], *ending]
+    return (*prompt[:shared], *differing)
 
 
-def _donor(text: str | None = None, token_ids: tuple[int, ...] | None = None) -> Turn:
-    return Turn(text=text, token_ids=token_ids, max_new_tokens=DONOR_TOKENS, measured=False)
+def _ladder(question_id: str, category: str, text: str, workload: LadderWorkload) -> Conversation:
+    ends = [unit.end() for unit in _UNIT.finditer(text)][: workload.donors]
+    turns = [
+        Turn(
+            text=f"{text[:end]} {workload.donor_ending}",
+            max_new_tokens=workload.donor_new_tokens,
+            measured=False,
+        )
+        for end in ends
+    ]
+    turns.append(Turn(text=text, max_new_tokens=workload.test_new_tokens))
+    return Conversation(question_id=question_id, category=category, turns=tuple(turns), kind="raw")
 
 
-def _conversation(name: str, turns: Sequence[Turn]) -> Conversation:
-    return Conversation(question_id=name, category="ladder", kind="raw", turns=tuple(turns))
+def _sentences(
+    workload: LadderWorkload, questions: Sequence[Question]
+) -> list[tuple[Question, str]]:
+    """Beginnings of `test_units` units of all sentences that are long enough, each once."""
+    found: dict[str, Question] = {}
+    for question in questions:
+        for turn in question.turns:
+            for sentence in _SENTENCE_END.split(turn):
+                units = list(_UNIT.finditer(sentence))
+                if len(units) >= workload.test_units:
+                    beginning = sentence[: units[workload.test_units - 1].end()].lstrip()
+                    found.setdefault(beginning, question)
+    return [(question, text) for text, question in found.items()]

@@ -1,159 +1,241 @@
-"""The matrix: every combination of the axes, less the cells that make no sense."""
+"""The matrix: axes in, cells out, and a reason for every point that was left out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
-from eaglebench.contracts.knobs import EngineKnobs, Preallocation
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from eaglebench.contracts.knobs import PREALLOCATIONS, EngineKnobs, Preallocation
+from eaglebench.errors import UsageError
+from eaglebench.plan.cell import Cell, SkippedCell, cell_id
+from eaglebench.plan.draft_shape import chain_draft_tokens, chain_steps, draft_shape_problem
+from eaglebench.plan.explain import unknown_name
+
+CHUNK_OFF = -1
+"""How users write "no chunked prefill" (SGLang's spelling)."""
 
 AXES = (
     "page_size",
     "chunked_prefill_size",
-    "num_steps",
     "eagle_topk",
+    "num_steps",
     "num_draft_tokens",
-    "parallel",
+    "num_speculative_tokens",
     "preallocation",
+    "preallocate_tokens",
+    "parallel",
 )
+_SHAPE_AXES = ("num_steps", "eagle_topk", "num_draft_tokens")
+_LEAST = {
+    "page_size": 1,
+    "eagle_topk": 1,
+    "num_steps": 0,
+    "num_draft_tokens": 1,
+    "num_speculative_tokens": 0,
+    "preallocate_tokens": 1,
+    "parallel": 1,
+}
+
+AxisValue = int | str
+Point = Mapping[str, AxisValue]
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell: a readable id and its knobs (the arm is chosen later)."""
+class MatrixSpec(BaseModel):
+    """What to vary.
 
-    cell_id: str
-    knobs: EngineKnobs
+    Attributes:
+        axes: every combination of these values.
+        zip: groups of axes that move together; the values of a group are equally many.
+        include: points to add, as they stand.
+        exclude: points to drop; a point is dropped when it agrees in every value given.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    axes: dict[str, tuple[AxisValue, ...]] = Field(default_factory=dict)
+    zip: tuple[dict[str, tuple[AxisValue, ...]], ...] = ()
+    include: tuple[dict[str, AxisValue], ...] = ()
+    exclude: tuple[dict[str, AxisValue], ...] = ()
+
+    @field_validator("axes")
+    @classmethod
+    def _check_axes(cls, axes: dict[str, tuple[AxisValue, ...]]) -> Any:
+        for name, values in axes.items():
+            if not values:
+                raise ValueError(f"{name} has no values")
+            for value in values:
+                check_axis_value(name, value)
+        return axes
+
+    @field_validator("zip")
+    @classmethod
+    def _check_zip(cls, groups: tuple[dict[str, tuple[AxisValue, ...]], ...]) -> Any:
+        for group in groups:
+            cls._check_axes(group)
+            if len({len(values) for values in group.values()}) > 1:
+                sizes = ", ".join(f"{name} has {len(values)}" for name, values in group.items())
+                raise ValueError(f"zipped axes need equally many values: {sizes}")
+        return groups
+
+    @field_validator("include", "exclude")
+    @classmethod
+    def _check_points(cls, points: tuple[dict[str, AxisValue], ...]) -> Any:
+        for point in points:
+            for name, value in point.items():
+                check_axis_value(name, value)
+        return points
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A combination that is not run, and why."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What holds for every cell of a run."""
 
-    cell_id: str
-    reason: str
+    max_total_tokens: int
+    context_length: int | None
+    is_speculative: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """What runs and what does not."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expansion:
+    """Cells in order, and the points that were left out."""
 
     cells: tuple[Cell, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedCell, ...]
 
 
-def draft_bound(num_steps: int, topk: int) -> int:
-    """Most draft tokens a tree can have, the root included: 1 + k + (steps - 1) * k * k."""
-    return 1 + topk + (num_steps - 1) * topk * topk
+def check_axis_value(name: str, value: object) -> None:
+    """Refuse an unknown axis or a value it can never have.
 
-
-def chain_draft_tokens(num_steps: int) -> int:
-    """Draft tokens of a chain: its levels and the root."""
-    return num_steps + 1
-
-
-def nonsense(knobs: EngineKnobs) -> str | None:
-    """Why a combination can't run; None when it can."""
-    steps, topk, tokens = knobs.num_steps, knobs.eagle_topk, knobs.num_draft_tokens
-    if steps < 0:
-        return f"num-steps is {steps}; expected 0 (plain decoding) or more"
-    if steps == 0:
-        return _pool_nonsense(knobs)
-    if topk < 1:
-        return f"eagle-topk is {topk}; expected at least 1"
-    if topk > 1:
-        return f"eagle-topk is {topk}; this version drafts chains only, so expected 1"
-    bound = draft_bound(steps, topk)
-    if topk == 1 and tokens != bound:
-        return (
-            f"num-draft-tokens is {tokens}; {steps} steps at top-k 1 allow exactly {bound} "
-            f"(the root counts), or num-steps {max(tokens - 1, 1)} would allow {tokens}"
-        )
-    return _pool_nonsense(knobs)
-
-
-def _pool_nonsense(knobs: EngineKnobs) -> str | None:
-    if knobs.page_size < 1:
-        return f"page-size is {knobs.page_size}; expected at least 1"
-    if knobs.page_size > knobs.max_total_tokens:
-        return f"page-size {knobs.page_size} is larger than the pool of {knobs.max_total_tokens}"
-    if knobs.chunked_prefill_size is not None and knobs.chunked_prefill_size < 1:
-        return (
-            f"chunked-prefill-size is {knobs.chunked_prefill_size}; expected 1 or more, -1 is off"
-        )
-    if knobs.parallel < 1:
-        return f"parallel is {knobs.parallel}; expected at least 1"
-    return None
-
-
-def cell_id(knobs: EngineKnobs) -> str:
-    """A stable readable name, such as `page16-chunk64-topk1-steps2-draft3`."""
-    chunk = "off" if knobs.chunked_prefill_size is None else knobs.chunked_prefill_size
-    draft = knobs.num_draft_tokens if knobs.num_steps else 1
-    name = f"page{knobs.page_size}-chunk{chunk}-topk{knobs.eagle_topk}-steps{knobs.num_steps}"
-    name += f"-draft{draft}"
-    if knobs.parallel != 1:
-        name += f"-parallel{knobs.parallel}"
-    if knobs.preallocation != "none":
-        name += f"-{knobs.preallocation}"
-    return name
-
-
-def expand(
-    axes: Mapping[str, Sequence[Any]],
-    fixed: Mapping[str, Any],
-    *,
-    include: Sequence[Mapping[str, Any]] = (),
-    exclude: Sequence[Mapping[str, Any]] = (),
-    zipped: Mapping[str, Sequence[Any]] | None = None,
-) -> Matrix:
-    """All combinations of `axes`, those of `zipped` in step, `include` added, `exclude` taken out.
-
-    A `num_draft_tokens` of None follows the number of steps. With several values of it, a
-    combination that does not fit its steps is skipped with the reason.
+    Raises:
+        ValueError: says what was wrong and what was expected.
     """
-    names = list(axes)
-    combinations = [dict(zip(names, values, strict=True)) for values in product(*axes.values())]
-    if zipped:
-        in_step = [
-            dict(zip(zipped, values, strict=True)) for values in zip(*zipped.values(), strict=True)
-        ]
-        combinations = [{**c, **z} for c in combinations for z in in_step]
-    combinations += [dict(extra) for extra in include]
+    if name not in AXES:
+        raise ValueError(unknown_name(name, AXES))
+    flag = f"--{name.replace('_', '-')}"
+    if name == "preallocation":
+        if value not in PREALLOCATIONS:
+            raise ValueError(f"{flag} {value}; expected one of {', '.join(PREALLOCATIONS)}")
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{flag} {value!r}; expected a whole number")  # noqa: TRY004  # for pydantic
+    if name == "chunked_prefill_size":
+        if value < 1 and value != CHUNK_OFF:
+            raise ValueError(f"{flag} {value}; expected at least 1, or {CHUNK_OFF} for off")
+    elif value < _LEAST[name]:
+        raise ValueError(f"{flag} {value}; expected at least {_LEAST[name]}")
+
+
+def expand(spec: MatrixSpec, limits: Limits) -> Expansion:
+    """All cells of a matrix, each once, in a stable order.
+
+    Raises:
+        UsageError: no cell is left, or the axes contradict each other.
+    """
     cells: dict[str, Cell] = {}
-    skipped: list[Skipped] = []
-    for combination in combinations:
-        knobs = make_knobs({**fixed, **combination})
+    skipped: dict[str, SkippedCell] = {}
+    for point in _points(spec):
+        knobs = _knobs(point, limits)
         name = cell_id(knobs)
-        reason = nonsense(knobs)
-        if any(_matches(combination, pattern) for pattern in exclude):
-            reason = "excluded by the matrix"
-        if reason:
-            skipped.append(Skipped(name, reason))
+        reason = _problem(knobs, limits)
+        if reason is not None:
+            skipped.setdefault(name, SkippedCell(cell_id=name, reason=reason))
         else:
-            cells.setdefault(name, Cell(name, knobs))
-    return Matrix(tuple(cells.values()), tuple(skipped))
+            cells.setdefault(name, Cell(cell_id=name, knobs=knobs))
+    if not cells:
+        reasons = list(dict.fromkeys(cell.reason for cell in skipped.values()))
+        raise UsageError(
+            "; ".join(reasons[:3]) if reasons else "the matrix excludes all of its cells"
+        )
+    return Expansion(cells=tuple(cells.values()), skipped=tuple(skipped.values()))
 
 
-def make_knobs(values: Mapping[str, Any]) -> EngineKnobs:
-    """Knobs from option values: chunk -1 is off, draft tokens None follow the steps."""
-    chunk = values.get("chunked_prefill_size", -1)
-    steps = int(values["num_steps"])
-    tokens = values.get("num_draft_tokens")
-    preallocation: Preallocation = values.get("preallocation", "none")
+def _points(spec: MatrixSpec) -> Iterator[Point]:
+    """Products of axes and zipped groups without the excluded ones, then the included ones."""
+    columns: list[list[dict[str, AxisValue]]] = [
+        [{name: value} for value in values] for name, values in _in_order(spec.axes)
+    ]
+    for group in spec.zip:
+        rows = zip(*group.values(), strict=True)
+        columns.append([dict(zip(group, row, strict=True)) for row in rows])
+    for parts in product(*columns):
+        point = {name: value for part in parts for name, value in part.items()}
+        if not any(_agrees(point, excluded) for excluded in spec.exclude):
+            yield point
+    yield from spec.include
+
+
+def _in_order(
+    axes: Mapping[str, Sequence[AxisValue]],
+) -> list[tuple[str, Sequence[AxisValue]]]:
+    return sorted(axes.items(), key=lambda axis: AXES.index(axis[0]))
+
+
+def _agrees(point: Point, excluded: Point) -> bool:
+    return all(point.get(name) == value for name, value in excluded.items())
+
+
+def _knobs(point: Point, limits: Limits) -> EngineKnobs:
+    default = EngineKnobs()
+    num_steps, eagle_topk, num_draft_tokens = _draft_shape(point, limits)
+    chunk = int(point.get("chunked_prefill_size", CHUNK_OFF))
+    preallocation = cast("Preallocation", point.get("preallocation", default.preallocation))
+    preallocate_tokens = int(point.get("preallocate_tokens", default.preallocate_tokens))
+    if preallocation == "none":
+        # It aims at nothing, so cells that differ in the aim alone are the same cell.
+        preallocate_tokens = default.preallocate_tokens
     return EngineKnobs(
-        page_size=int(values["page_size"]),
-        chunked_prefill_size=None if chunk in (-1, None) else int(chunk),
-        num_steps=steps,
-        eagle_topk=int(values.get("eagle_topk", 1)),
-        num_draft_tokens=chain_draft_tokens(steps) if tokens is None else int(tokens),
+        page_size=int(point.get("page_size", default.page_size)),
+        chunked_prefill_size=None if chunk == CHUNK_OFF else chunk,
+        num_steps=num_steps,
+        eagle_topk=eagle_topk,
+        num_draft_tokens=num_draft_tokens,
         preallocation=preallocation,
-        preallocate_tokens=int(values.get("preallocate_tokens", 64)),
-        parallel=int(values["parallel"]),
-        max_total_tokens=int(values["max_total_tokens"]),
-        context_length=values.get("context_length"),
+        preallocate_tokens=preallocate_tokens,
+        parallel=int(point.get("parallel", default.parallel)),
+        max_total_tokens=limits.max_total_tokens,
+        context_length=limits.context_length,
     )
 
 
-def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
-    return all(combination.get(name) == value for name, value in pattern.items())
+def _draft_shape(point: Point, limits: Limits) -> tuple[int, int, int]:
+    """Steps, top-k and draft tokens of a point; what is not given follows from what is."""
+    given = {name: int(point[name]) for name in _SHAPE_AXES if name in point}
+    if "num_speculative_tokens" in point:
+        if given:
+            mixed = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise UsageError(
+                f"--num-speculative-tokens sets steps, top-k and draft tokens; {mixed} can't be "
+                "given beside it"
+            )
+        # vLLM's K is a chain of K tokens, the root not counted.
+        given["num_steps"] = int(point["num_speculative_tokens"])
+    if not limits.is_speculative:
+        if given.get("num_steps", 0) > 0:
+            raise UsageError(
+                f"--algorithm NONE drafts nothing, but --num-steps is {given['num_steps']}"
+            )
+        given["num_steps"] = 0
+    eagle_topk = given.get("eagle_topk", EngineKnobs().eagle_topk)
+    if "num_steps" not in given and "num_draft_tokens" in given and eagle_topk == 1:
+        given["num_steps"] = chain_steps(given["num_draft_tokens"])
+    num_steps = given.get("num_steps", EngineKnobs().num_steps)
+    if num_steps == 0:
+        eagle_topk = 1
+    return num_steps, eagle_topk, given.get("num_draft_tokens", chain_draft_tokens(num_steps))
+
+
+def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
+    """Why a cell makes no sense; None when it does."""
+    shape = draft_shape_problem(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_tokens)
+    if shape is not None:
+        return shape
+    if knobs.eagle_topk > 1:
+        return f"--eagle-topk {knobs.eagle_topk}: trees are not built yet, only 1 (a chain) works"
+    if knobs.page_size > limits.max_total_tokens:
+        return (
+            f"--page-size {knobs.page_size} is larger than the pool of "
+            f"{limits.max_total_tokens} tokens (--max-total-tokens)"
+        )
+    return None

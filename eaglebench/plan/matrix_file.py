@@ -1,62 +1,84 @@
-"""Matrix files: YAML, TOML or JSON with `axes`, `zip`, `include` and `exclude`."""
+"""Files that hold a matrix or the options of a run: YAML, TOML or JSON."""
 
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from eaglebench.errors import InputFileError
-from eaglebench.plan.matrix import AXES
+from eaglebench.plan.explain import explain_validation
+from eaglebench.plan.jsonl import read_text
+from eaglebench.plan.matrix import MatrixSpec
 
 
-class MatrixFile(BaseModel):
-    """What a matrix file may hold."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    axes: dict[str, list[Any]] = {}
-    zip: dict[str, list[Any]] = {}
-    include: list[dict[str, Any]] = []
-    exclude: list[dict[str, Any]] = []
-
-
-def read_matrix_file(path: Path) -> dict[str, Any]:
-    """Read and check a matrix file.
+def read_mapping(path: Path) -> dict[str, Any]:
+    """The keys and values of a YAML, TOML or JSON file, told apart by its ending.
 
     Raises:
-        InputFileError: it can't be read, is no such file, or names an unknown axis.
+        InputFileError: it can't be read, is broken, or holds something else than keys and values.
     """
+    text = read_text(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputFileError(path, f"can't be read: {error.strerror}") from error
-    try:
-        loaded = _parse(path, text)
-        matrix = MatrixFile.model_validate(loaded)
-    except (ValueError, yaml.YAMLError, ValidationError) as error:
-        raise InputFileError(
-            path,
-            f"is not a matrix: {error}",
-            hint="expected axes: {page_size: [1, 16]}, and if need be zip:, include:, exclude:",
-        ) from error
-    named = [*matrix.axes, *matrix.zip, *(n for m in matrix.include + matrix.exclude for n in m)]
-    for name in named:
-        if name not in AXES:
-            raise InputFileError(
-                path, f"no axis is called {name!r}", hint=f"axes: {', '.join(AXES)}"
-            )
-    lengths = {len(values) for values in matrix.zip.values()}
-    if len(lengths) > 1:
-        raise InputFileError(path, f"lists under zip have different lengths: {sorted(lengths)}")
-    return matrix.model_dump()
+        value = _decode(path.suffix.lower(), text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise InputFileError(path, f"broken YAML: {error.problem}", line=line) from error
+    except json.JSONDecodeError as error:
+        raise InputFileError(path, f"broken JSON: {error.msg}", line=error.lineno) from error
+    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+        raise InputFileError(path, f"broken: {error}") from error
+    if not isinstance(value, dict):
+        raise InputFileError(path, "expected keys and values")
+    return value
 
 
-def _parse(path: Path, text: str) -> Any:
-    if path.suffix == ".toml":
+def read_matrix_file(path: Path) -> MatrixSpec:
+    """A matrix: `axes`, `zip`, `include`, `exclude`.
+
+    Raises:
+        InputFileError: the file is broken, or holds unknown axes or impossible values.
+    """
+    values = read_mapping(path)
+    try:
+        return MatrixSpec.model_validate(_normalised(values))
+    except ValidationError as error:
+        raise InputFileError(path, explain_validation(error, MatrixSpec)) from error
+
+
+def underscored(values: Mapping[Any, Any]) -> dict[str, Any]:
+    """The same values under names with underscores: `page-size` is `page_size`."""
+    return {str(name).replace("-", "_"): value for name, value in values.items()}
+
+
+def _decode(ending: str, text: str) -> Any:
+    if ending == ".toml":
         return tomllib.loads(text)
-    if path.suffix == ".json":
+    if ending == ".json":
         return json.loads(text)
     return yaml.safe_load(text)
+
+
+def _normalised(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Axis names with underscores, single values as lists, one zip group as a list of groups."""
+    normalised = dict(values)
+    if isinstance(axes := normalised.get("axes"), dict):
+        normalised["axes"] = _lists(axes)
+    if isinstance(normalised.get("zip"), dict):
+        normalised["zip"] = [normalised["zip"]]
+    if isinstance(groups := normalised.get("zip"), list):
+        normalised["zip"] = [_lists(group) for group in groups if isinstance(group, dict)]
+    for name in ("include", "exclude"):
+        if isinstance(points := normalised.get(name), list):
+            normalised[name] = [underscored(p) if isinstance(p, dict) else p for p in points]
+    return normalised
+
+
+def _lists(axes: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value if isinstance(value, list) else [value]
+        for name, value in underscored(axes).items()
+    }

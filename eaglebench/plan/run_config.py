@@ -1,134 +1,154 @@
-"""Everything a run was asked for, checked as one value and kept in `run.json`."""
+"""Everything that decides what a run does, checked once and written into its record."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from eaglebench.contracts.knobs import ARMS, PREALLOCATIONS
+from eaglebench.contracts.knobs import ARMS
 from eaglebench.errors import UsageError
-from eaglebench.plan.matrix import Matrix, expand
+from eaglebench.plan.explain import explain_validation
+from eaglebench.plan.matrix import Limits, MatrixSpec
 
+Positive = Annotated[int, Field(ge=1)]
+DEFAULT_MODEL = "smollm2-135m"
 BASELINE_ARM = "no-cache"
+DTYPES = ("float64", "float32", "bfloat16", "float16")
+_DTYPE_ALIASES = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
 class RunConfig(BaseModel):
-    """Options of one run; lists are axes of the matrix."""
+    """The options of one run, as they were settled from flags, environment, files and suite.
+
+    Attributes:
+        suite: name of the suite.
+        model: asset name, folder or Hub id of the target.
+        draft_model: the same for the head; None is the one that belongs to the target.
+        algorithm: NONE is plain decoding.
+        arms: what is compared in every cell, in the order of the table.
+        matrix: what is varied.
+        num_questions: most conversations; None is all.
+        question_file: instead of the suite's questions.
+        question_fields: our names to the file's, where they differ.
+        max_new_tokens: most tokens of an answer where the workload sets none.
+        temperature: 0; anything else is not built yet.
+        seed: draws workloads and the order of arms.
+        ignore_eos: end tokens don't end an answer.
+        stop: texts that end an answer.
+        prompt_format: `chat` uses the model's template, `raw` feeds text as it stands.
+        max_total_tokens: slots of the KV pools.
+        context_length: most tokens of a request; None is the model's own limit.
+        warmup: passes over a prompt outside the suite before anything is measured.
+        replay: a run or a file whose tokens are taken as the target's choices.
+        labels: the user's own notes, kept with the run.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     suite: str
-    model: str = "smollm2-135m"
+    model: str = DEFAULT_MODEL
     draft_model: str | None = None
     algorithm: Literal["EAGLE3", "NONE"] = "EAGLE3"
-    arms: list[str] = ["radix", BASELINE_ARM]
-    page_size: list[int] = [1]
-    chunked_prefill_size: list[int] = [-1]
-    num_steps: list[int] = [2]
-    eagle_topk: list[int] = [1]
-    num_draft_tokens: list[int] | None = None
-    parallel: list[int] = [1]
-    preallocation: list[str] = ["none"]
-    preallocate_tokens: int = Field(default=64, ge=0)
-    num_questions: int | None = Field(default=10, ge=1)
+    arms: tuple[str, ...] = ("radix", BASELINE_ARM)
+    matrix: MatrixSpec = MatrixSpec()
+    num_questions: Positive | None = None
     question_file: str | None = None
-    max_new_tokens: int = Field(default=256, ge=1)
+    question_fields: dict[str, str] = Field(default_factory=dict)
+    max_new_tokens: Positive = 256
     temperature: float = 0.0
     seed: int = 0
     ignore_eos: bool = False
-    stop: list[str] = []
+    stop: tuple[str, ...] = ()
     system_prompt: str | None = None
     prompt_format: Literal["chat", "raw"] = "chat"
-    max_total_tokens: int = Field(default=16384, ge=1)
-    context_length: int | None = Field(default=None, ge=2)
-    dtype: str | None = None
+    max_total_tokens: Positive = 16384
+    context_length: Positive | None = None
+    dtype: Literal["float64", "float32", "bfloat16", "float16"] | None = None
     device: str = "cpu"
     attention_backend: str = "auto"
-    num_threads: int | None = Field(default=None, ge=1)
+    num_threads: Positive | None = None
     trust_remote_code: bool = False
-    warmup: int = Field(default=1, ge=0)
+    warmup: Annotated[int, Field(ge=0)] = 1
     replay: str | None = None
     continue_on_error: bool = False
-    labels: dict[str, str] = {}
-    matrix: dict[str, Any] | None = None
+    experiment_name: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    profile: bool = False
+
+    @field_validator("dtype", mode="before")
+    @classmethod
+    def _spell_dtype(cls, dtype: Any) -> Any:
+        return _DTYPE_ALIASES.get(dtype, dtype) if isinstance(dtype, str) else dtype
 
     @field_validator("arms")
     @classmethod
-    def _known_arms(cls, arms: list[str]) -> list[str]:
-        unknown = [arm for arm in arms if arm not in ARMS]
-        if unknown or not arms:
-            raise ValueError(f"unknown arm {unknown or arms}; expected some of {', '.join(ARMS)}")
-        if len(set(arms)) != len(arms):
+    def _check_arms(cls, arms: tuple[str, ...]) -> tuple[str, ...]:
+        if not arms:
+            raise ValueError(f"no arm to measure; known: {', '.join(ARMS)}")
+        for arm in arms:
+            if arm not in ARMS:
+                raise ValueError(f"unknown arm {arm!r}; known: {', '.join(ARMS)}")
+        if len(set(arms)) < len(arms):
             raise ValueError("an arm is named twice")
         return arms
 
     @field_validator("temperature")
     @classmethod
-    def _greedy_only(cls, temperature: float) -> float:
+    def _check_temperature(cls, temperature: float) -> float:
         if temperature != 0:
             raise ValueError(
-                f"{temperature} is not possible yet: this version decodes greedily (0)"
+                f"{temperature:g} can't be used yet: answers are compared token by token, and "
+                "sampling is not built; only 0 (greedy) works"
             )
         return temperature
 
-    @field_validator("preallocation")
+    @field_validator("stop")
     @classmethod
-    def _known_policies(cls, policies: list[str]) -> list[str]:
-        unknown = [name for name in policies if name not in PREALLOCATIONS]
-        if unknown:
-            raise ValueError(f"unknown policy {unknown}; expected {', '.join(PREALLOCATIONS)}")
-        return policies
+    def _check_stop(cls, stop: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not text for text in stop):
+            raise ValueError("a stop string is empty")
+        return stop
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> "RunConfig":
+        if self.context_length is not None and self.context_length > self.max_total_tokens:
+            raise ValueError(
+                f"context length {self.context_length} is larger than the pool of "
+                f"{self.max_total_tokens} tokens; raise --max-total-tokens"
+            )
+        return self
+
+    @property
+    def limits(self) -> Limits:
+        """What holds for every cell."""
+        return Limits(
+            max_total_tokens=self.max_total_tokens,
+            context_length=self.context_length,
+            is_speculative=self.algorithm != "NONE",
+        )
 
 
 def make_run_config(values: dict[str, Any]) -> RunConfig:
-    """Check option values.
+    """A checked configuration.
 
     Raises:
-        UsageError: the first thing that is wrong, with the name of its option.
+        UsageError: a value is unknown or impossible; the message names its flag.
     """
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = "--" + str(first["loc"][0]).replace("_", "-") if first["loc"] else "options"
-        reason = str(first["msg"]).removeprefix("Value error, ")
-        raise UsageError(f"{name}: {reason}") from error
+        raise UsageError(_as_flags(explain_validation(error, RunConfig))) from error
 
 
-def make_matrix(config: RunConfig) -> Matrix:
-    """The cells of a run.
-
-    Raises:
-        UsageError: not one combination can run; the message says why.
-    """
-    steps = [0] if config.algorithm == "NONE" else config.num_steps
-    axes: dict[str, list[Any]] = {
-        "page_size": config.page_size,
-        "chunked_prefill_size": config.chunked_prefill_size,
-        "num_steps": steps,
-        "eagle_topk": config.eagle_topk,
-        "parallel": config.parallel,
-        "preallocation": config.preallocation,
-    }
-    if config.num_draft_tokens is not None:
-        axes["num_draft_tokens"] = config.num_draft_tokens
-    extra = config.matrix or {}
-    axes.update(extra.get("axes", {}))
-    fixed = {
-        "preallocate_tokens": config.preallocate_tokens,
-        "max_total_tokens": config.max_total_tokens,
-        "context_length": config.context_length,
-    }
-    for name in extra.get("zip", {}):
-        axes.pop(name, None)
-    first = {name: values[0] for name, values in axes.items()}
-    matrix = expand(
-        axes,
-        fixed,
-        include=[{**first, **more} for more in extra.get("include", [])],
-        exclude=extra.get("exclude", []),
-        zipped=extra.get("zip"),
-    )
-    if not matrix.cells:
-        reasons = "; ".join(dict.fromkeys(skipped.reason for skipped in matrix.skipped))
-        raise UsageError(f"no cell of the matrix can run: {reasons}")
-    return matrix
+def _as_flags(message: str) -> str:
+    """`max_new_tokens: ...` as the user typed it: `--max-new-tokens: ...`."""
+    parts = []
+    for part in message.split("; "):
+        text = part.replace("value error, ", "")
+        name, colon, rest = text.partition(": ")
+        root = name.split(".")[0]
+        if colon and root == "matrix":
+            text = rest
+        elif colon and root in RunConfig.model_fields:
+            text = f"--{root.replace('_', '-')}: {rest}"
+        parts.append(text)
+    return "; ".join(parts)

@@ -1,135 +1,203 @@
-"""Conversations of a suite, made from its questions by a fixed rule."""
+"""From a suite and its questions to conversations; the same inputs give the same conversations."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from eaglebench.contracts.backend import Tokenizer
-from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.errors import UsageError
 from eaglebench.plan.conversation import Conversation, PromptKind, Turn
-from eaglebench.plan.ladder import paged_ladders, seed_ladder, sentence_ladders
-from eaglebench.plan.questions import Question
-from eaglebench.plan.suite import Suite
-
-LONG_SYSTEM_PROMPT = (
-    "You are a patient assistant at the help desk of a public library. You answer questions about "
-    "books, opening hours, borrowing rules, reading groups and the building. You keep answers "
-    "short, you say when you do not know something, and you never invent titles, names or dates. "
-    "If somebody asks for an opinion, give two sides. If somebody asks for a list, number it. "
-    "If a question has nothing to do with the library, answer it all the same, politely."
+from eaglebench.plan.ladder import (
+    cut_from_stream,
+    make_ladders,
+    make_paged_ladders,
+    question_stream,
 )
-TURNS_PER_CONVERSATION = 6
-EDGE_PAGES = (1, 2, 3)
-EDGE_OFFSETS = (-1, 0, 1, 2)
+from eaglebench.plan.questions import Question
+from eaglebench.plan.suite import (
+    LadderWorkload,
+    MultiTurnWorkload,
+    PagedLadderWorkload,
+    PageEdgesWorkload,
+    QuestionsWorkload,
+    SharedPrefixWorkload,
+    Workload,
+)
+
+_RULES = (
+    "Answer in plain language.",
+    "Say so when you are not sure.",
+    "Keep the answer short unless the user asks for detail.",
+    "Use a list when there are several points of the same kind.",
+    "Show the steps of a calculation.",
+    "Do not repeat the question.",
+    "Name the source of a fact when you know it.",
+    "Give one example for every rule that you state.",
+    "Use metric units and write dates with the year first.",
+    "Be polite and do not joke about the user.",
+    "Ask for what is missing when the request can't be understood.",
+    "Write code with short functions and clear names.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadRequest:
-    """What a workload maker may look at."""
+class WorkloadInputs:
+    """What conversations are made from.
 
-    suite: Suite
+    Attributes:
+        questions: all questions of the suite or of the user's file.
+        seed: of the run; draws sentences, orders and rules.
+        num_questions: most conversations; None is all of them.
+        system_prompt: the user's own; None leaves the chat template's default.
+        prompt_format: `raw` feeds questions as they stand, without a chat template.
+        tokenizer: where lengths in tokens matter; None where no model is loaded yet.
+        page_size: of the cell.
+        chunked_prefill_size: of the cell; None is off.
+    """
+
     questions: tuple[Question, ...]
-    num_questions: int | None
-    prompt_format: PromptKind
-    system_prompt: str | None
-    knobs: EngineKnobs
-    tokenizer: Tokenizer
+    seed: int
+    num_questions: int | None = None
+    system_prompt: str | None = None
+    prompt_format: PromptKind = "chat"
+    tokenizer: Tokenizer | None = None
+    page_size: int = 1
+    chunked_prefill_size: int | None = None
 
 
-def make_conversations(request: WorkloadRequest) -> list[Conversation]:
-    """All conversations of one cell, in the order they run."""
-    made = _MAKERS[request.suite.workload](request)
-    return made if request.num_questions is None else made[: request.num_questions]
+def needs_tokenizer(workload: Workload) -> bool:
+    """Whether conversations can only be made once a tokenizer is there."""
+    return isinstance(workload, PagedLadderWorkload | PageEdgesWorkload)
 
 
-def needs_cell(suite: Suite) -> bool:
-    """Whether prompts depend on the cell's page or chunk size."""
-    return suite.workload in {"prefix-ladder-paged", "page-edges"}
+def make_conversations(workload: Workload, inputs: WorkloadInputs) -> tuple[Conversation, ...]:
+    """The conversations of one cell.
+
+    Raises:
+        UsageError: the questions are not enough for the workload.
+    """
+    match workload:
+        case QuestionsWorkload():
+            made = _questions(workload, inputs)
+        case MultiTurnWorkload():
+            made = _multi_turn(workload, inputs)
+        case SharedPrefixWorkload():
+            made = _shared_prefix(workload, inputs)
+        case LadderWorkload():
+            made = make_ladders(workload, inputs.questions, seed=inputs.seed)
+        case PagedLadderWorkload():
+            made = make_paged_ladders(
+                workload,
+                inputs.questions,
+                tokenizer=_tokenizer(inputs),
+                page_size=inputs.page_size,
+                seed=inputs.seed,
+            )
+        case PageEdgesWorkload():
+            made = _page_edges(workload, inputs)
+    return made[: inputs.num_questions]
 
 
-def _questions(request: WorkloadRequest) -> list[Conversation]:
-    return [_from_question(request, q, request.system_prompt) for q in request.questions]
-
-
-def _shared_prefix(request: WorkloadRequest) -> list[Conversation]:
-    system = request.system_prompt or LONG_SYSTEM_PROMPT
-    return [_from_question(request, q, system) for q in request.questions]
-
-
-def _from_question(
-    request: WorkloadRequest, question: Question, system_prompt: str | None
-) -> Conversation:
-    return Conversation(
-        question_id=question.question_id,
-        category=question.category,
-        kind=request.prompt_format,
-        turns=tuple(Turn(text=text) for text in question.turns),
-        system_prompt=system_prompt,
+def _questions(workload: QuestionsWorkload, inputs: WorkloadInputs) -> tuple[Conversation, ...]:
+    return tuple(
+        _conversation(question, question.turns[: workload.max_turns], inputs)
+        for question in inputs.questions
     )
 
 
-def _multi_turn(request: WorkloadRequest) -> list[Conversation]:
-    texts = [turn for question in request.questions for turn in question.turns]
-    groups = [
-        texts[start : start + TURNS_PER_CONVERSATION]
-        for start in range(0, len(texts), TURNS_PER_CONVERSATION)
-    ]
-    return [
-        Conversation(
-            question_id=f"talk-{number}",
-            category="multi-turn",
-            kind=request.prompt_format,
-            turns=tuple(Turn(text=text) for text in group),
-            system_prompt=request.system_prompt,
-        )
-        for number, group in enumerate(groups, start=1)
-    ]
-
-
-def _ladder(request: WorkloadRequest) -> list[Conversation]:
-    return [seed_ladder(), *sentence_ladders(_texts(request), request.suite.count)]
-
-
-def _paged_ladder(request: WorkloadRequest) -> list[Conversation]:
-    return paged_ladders(
-        _texts(request),
-        request.suite.count,
-        page_size=request.knobs.page_size,
-        tokenizer=request.tokenizer,
+def _multi_turn(workload: MultiTurnWorkload, inputs: WorkloadInputs) -> tuple[Conversation, ...]:
+    """Turns of neighbouring questions of one category, `turns` at a time."""
+    made = []
+    for _, group in groupby(inputs.questions, key=lambda question: question.category):
+        asked = [(question, turn) for question in group for turn in question.turns]
+        for start in range(0, len(asked), workload.turns):
+            part = asked[start : start + workload.turns]
+            if len(part) < workload.turns:
+                break
+            turns = tuple(turn for _, turn in part)
+            made.append(_conversation(part[0][0], turns, inputs))
+    if not made:
+        raise UsageError(f"no category has {workload.turns} turns to make a conversation of")
+    # A question can begin two conversations, so ids carry the number of the conversation.
+    return tuple(
+        replace(conversation, question_id=f"{conversation.question_id}-{number}")
+        for number, conversation in enumerate(made, start=1)
     )
 
 
-def _page_edges(request: WorkloadRequest) -> list[Conversation]:
-    """Prompts of n * page and n * chunk tokens and their neighbours, each sent twice."""
-    stream = [token for text in _texts(request) for token in request.tokenizer.encode(text)]
-    sizes = {request.knobs.page_size, request.knobs.chunked_prefill_size or 64}
-    lengths = {n * size + off for size in sizes for n in EDGE_PAGES for off in EDGE_OFFSETS}
-    conversations = []
-    for length in sorted(lengths):
-        if not 1 <= length <= len(stream):
-            continue
-        # every length has a text of its own, so that only its own resend can hit
-        start = (len(conversations) * max(lengths)) % max(1, len(stream) - length)
-        turn = Turn(token_ids=tuple(stream[start : start + length]))
-        conversations.append(
+def _shared_prefix(
+    workload: SharedPrefixWorkload, inputs: WorkloadInputs
+) -> tuple[Conversation, ...]:
+    prefix = _generated_prefix(workload.prefix_words, inputs.seed)
+    if inputs.system_prompt is not None:
+        prefix = f"{inputs.system_prompt} {prefix}"
+    behind_prefix = replace(inputs, system_prompt=prefix)
+    return tuple(
+        _conversation(question, question.turns[:1], behind_prefix) for question in inputs.questions
+    )
+
+
+def _generated_prefix(num_words: int, seed: int) -> str:
+    """Numbered rules in a seeded order, cut after so many words."""
+    draw = random.Random(seed)  # noqa: S311  # no secret
+    words: list[str] = []
+    number = 0
+    while len(words) < num_words:
+        rules = list(_RULES)
+        draw.shuffle(rules)
+        for rule in rules:
+            number += 1
+            words += [f"{number}.", *rule.split()]
+    return " ".join(words[:num_words])
+
+
+def _page_edges(workload: PageEdgesWorkload, inputs: WorkloadInputs) -> tuple[Conversation, ...]:
+    """Prompts of every length in question, each sent twice so that the second can hit."""
+    sizes = {inputs.page_size, inputs.chunked_prefill_size or inputs.page_size}
+    lengths = sorted(
+        {
+            multiple * size + offset
+            for size in sizes
+            for multiple in workload.multiples
+            for offset in workload.offsets
+            if multiple * size + offset >= 1
+        }
+    )
+    stream = question_stream(inputs.questions, _tokenizer(inputs), seed=inputs.seed)
+    made = []
+    for number, length in enumerate(lengths):
+        ids = cut_from_stream(stream, number, len(lengths), length)
+        turn = Turn(token_ids=ids, max_new_tokens=workload.new_tokens)
+        made.append(
             Conversation(
                 question_id=f"length-{length}",
                 category="page-edges",
-                kind="raw",
                 turns=(turn, turn),
+                kind="raw",
             )
         )
-    return conversations
+    return tuple(made)
 
 
-def _texts(request: WorkloadRequest) -> list[str]:
-    return [turn for question in request.questions for turn in question.turns]
+def _conversation(question: Question, turns: Sequence[str], inputs: WorkloadInputs) -> Conversation:
+    return Conversation(
+        question_id=question.question_id,
+        category=question.category,
+        turns=tuple(Turn(text=_with_system(turn, inputs)) for turn in turns),
+        kind=inputs.prompt_format,
+        system_prompt=inputs.system_prompt if inputs.prompt_format == "chat" else None,
+    )
 
 
-_MAKERS: dict[str, Callable[[WorkloadRequest], list[Conversation]]] = {
-    "questions": _questions,
-    "shared-prefix": _shared_prefix,
-    "multi-turn": _multi_turn,
-    "prefix-ladder": _ladder,
-    "prefix-ladder-paged": _paged_ladder,
-    "page-edges": _page_edges,
-}
+def _with_system(turn: str, inputs: WorkloadInputs) -> str:
+    """A raw prompt has no place for a system prompt, so it goes in front."""
+    if inputs.prompt_format == "chat" or inputs.system_prompt is None:
+        return turn
+    return f"{inputs.system_prompt}\n\n{turn}"
+
+
+def _tokenizer(inputs: WorkloadInputs) -> Tokenizer:
+    if inputs.tokenizer is None:
+        raise ValueError("this workload needs a tokenizer")
+    return inputs.tokenizer

@@ -1,0 +1,20 @@
+"""What the exit status says; every number has one meaning."""
+
+from eaglebench.errors import EaglebenchError, NothingMeasuredError, UsageError
+
+PASS = 0
+CRASH = 1
+USAGE = 2
+REGRESSION = 3
+INCONCLUSIVE = 4
+NOTHING_MEASURED = 5
+INTERRUPTED = 130
+
+
+def exit_code(error: EaglebenchError) -> int:
+    """The exit status for an error that was raised on purpose."""
+    if isinstance(error, UsageError):
+        return USAGE
+    if isinstance(error, NothingMeasuredError):
+        return NOTHING_MEASURED
+    return CRASH

@@ -1,0 +1,42 @@
+"""`eaglebench help`: pages that would make `--help` too long."""
+
+import click
+
+from eaglebench.cli.options import AliasedOption
+from eaglebench.cli.run_options import run_parameters
+
+_COLUMN = 26
+
+
+@click.group("help")
+def help_topics() -> None:
+    """Longer explanations."""
+
+
+@help_topics.command()
+def aliases() -> None:
+    """Which flags of SGLang, vLLM and other tools `run` understands."""
+    click.echo("Options of `eaglebench run` and the names they also answer to")
+    click.echo("(underscores work for dashes: --num_steps).\n")
+    for param in run_parameters():
+        if isinstance(param, AliasedOption) and param.aliases and not param.hidden:
+            own = next(name for name in param.opts if name not in param.aliases)
+            click.echo(f"  {own:<{_COLUMN}} {', '.join(param.aliases)}")
+    click.echo("\n--top-k is refused: elsewhere it means sampling; the draft's is --eagle-topk.")
+    click.echo("--num-draft-tokens counts the root: SGLang's 4 is vLLM's")
+    click.echo("--num-speculative-tokens 3.")
+
+
+@help_topics.command("exit-codes")
+def exit_codes() -> None:
+    """What the exit status says."""
+    for code, meaning in (
+        (0, "all went well"),
+        (1, "a fault of eaglebench, or the results could not be written"),
+        (2, "something asked for can't be done; nothing was measured"),
+        (3, "a regression (gate)"),
+        (4, "undecided (gate --strict)"),
+        (5, "nothing to compare or to show"),
+        (130, "interrupted; what was finished is kept"),
+    ):
+        click.echo(f"  {code:>3}  {meaning}")

@@ -1,0 +1,120 @@
+"""The command `eaglebench`: finds a command, runs it, turns errors into messages and statuses.
+
+Results go to standard output; notices, progress and errors go to standard error.
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import click
+
+from eaglebench.cli.exit_codes import INTERRUPTED, PASS, exit_code
+from eaglebench.cli.lazy_group import LazyCommand, LazyGroup
+from eaglebench.errors import EaglebenchError, InvariantError
+
+COMMANDS = {
+    "run": LazyCommand("eaglebench.cli.run_command:run", "Measure a suite in every cell and arm."),
+    "show": LazyCommand("eaglebench.cli.show_command:show", "Print the tables of a stored run."),
+    "list": LazyCommand("eaglebench.cli.list_command:list_runs", "List stored runs."),
+    "suites": LazyCommand("eaglebench.cli.suites_command:suites", "List what can be run."),
+    "matrix": LazyCommand("eaglebench.cli.matrix_command:matrix", "Look at a matrix file."),
+    "assets": LazyCommand("eaglebench.cli.assets_command:assets", "Fetch models and questions."),
+    "env": LazyCommand(
+        "eaglebench.cli.env_command:env", "Print what a run would record of this machine."
+    ),
+    "help": LazyCommand("eaglebench.cli.help_command:help_topics", "Longer explanations."),
+    "completion": LazyCommand(
+        "eaglebench.cli.completion_command:completion", "Print a script for shell completion."
+    ),
+}
+
+
+class MainGroup(LazyGroup):
+    """The outermost command: the one place where an error becomes a message and a status."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        *more: Any,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run; in standalone mode end the process with the status of `exit_codes`."""
+        if not standalone_mode:
+            return self._run(args, *more, **extra)
+        sys.exit(self._status(args, *more, **extra))
+
+    def _run(self, *args: Any, **extra: Any) -> Any:
+        run: Any = super().main
+        return run(*args, standalone_mode=False, **extra)
+
+    def _status(self, args: Sequence[str] | None, *more: Any, **extra: Any) -> int:
+        try:
+            result = self._run(args, *more, **extra)
+            sys.stdout.flush()
+        except EaglebenchError as error:
+            _complain(error)
+            return exit_code(error)
+        except click.ClickException as error:
+            error.show()
+            return error.exit_code
+        except click.Abort:
+            click.echo("interrupted", err=True)
+            return INTERRUPTED
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                raise
+            _silence_stdout()
+            return PASS
+        return result if isinstance(result, int) else PASS
+
+
+def _complain(error: EaglebenchError) -> None:
+    click.echo(f"error: {error.message}", err=True)
+    if error.hint:
+        click.echo(f"  try: {error.hint}", err=True)
+    if isinstance(error, InvariantError):
+        click.echo("  this is a fault in eaglebench, not in your input; please report it", err=True)
+
+
+def _silence_stdout() -> None:
+    """Whoever read our output has gone; keep the interpreter from complaining at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _version() -> str:
+    try:
+        return version("eaglebench")
+    except PackageNotFoundError:
+        return "unknown (not installed)"
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted and not ctx.resilient_parsing:
+        click.echo(f"eaglebench {_version()}")
+        ctx.exit()
+
+
+main = MainGroup(
+    name="eaglebench",
+    lazy=COMMANDS,
+    help=(
+        "Measure what prefix caching, paging, chunking and slot allocation do to EAGLE "
+        "speculative decoding.\n\nStart with: eaglebench run tiny"
+    ),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Print the version and leave.",
+        )
+    ],
+)

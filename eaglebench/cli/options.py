@@ -1,0 +1,125 @@
+"""Options with names from other tools, lists of values, and sections in `--help`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+ENV_PREFIX = "EAGLEBENCH_"
+
+
+class AliasedOption(click.Option):
+    """An option that answers to the names it has in SGLang and vLLM but shows its own only.
+
+    The value can also come from `EAGLEBENCH_<NAME>`.
+    """
+
+    def __init__(
+        self,
+        param_decls: Sequence[str],
+        *,
+        aliases: Sequence[str] = (),
+        section: str = "Other",
+        **attributes: Any,
+    ) -> None:
+        attributes.setdefault("envvar", env_name(param_decls[0].removeprefix("--").split("/")[0]))
+        super().__init__([*param_decls, *aliases], **attributes)
+        self.aliases = tuple(aliases)
+        self.section = section
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The line in `--help`, without aliases."""
+        all_names, all_secondary = self.opts, self.secondary_opts
+        self.opts = [name for name in all_names if name not in self.aliases]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts, self.secondary_opts = all_names, all_secondary
+
+
+class SectionedCommand(click.Command):
+    """A command whose `--help` lists options by section, in the order they were declared."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one table a section."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                section = param.section if isinstance(param, AliasedOption) else "Other"
+                sections.setdefault(section, []).append(record)
+        for name, records in sections.items():
+            with formatter.section(name):
+                formatter.write_dl(records)
+
+
+class ListType(click.ParamType[Any]):
+    """A comma list; several of them are joined by `joined`."""
+
+    name = "list"
+
+    def __init__(self, kind: type[int] | type[str] = int) -> None:
+        self.kind = kind
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Shown in `--help`."""
+        return "N[,N...]" if self.kind is int else "NAME[,NAME...]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int | str, ...]:
+        """Split and convert; a value out of a file may be a number or a list already."""
+        if isinstance(value, list | tuple):
+            parts = list(value)
+        else:
+            parts = [part.strip() for part in str(value).split(",")]
+        return tuple(self._one(part, param, ctx) for part in parts)
+
+    def _one(
+        self, part: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        text = str(part)
+        if not text:
+            self.fail("there is nothing between two commas", param, ctx)
+        if self.kind is str:
+            return text
+        try:
+            return int(text)
+        except ValueError:
+            self.fail(f"{text!r} is not a whole number", param, ctx)
+
+
+class PairType(click.ParamType[Any]):
+    """`key=value`."""
+
+    name = "key=value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Split at the first equals sign."""
+        if isinstance(value, tuple):
+            return (str(value[0]), str(value[1]))
+        key, equals, rest = str(value).partition("=")
+        if not equals or not key:
+            self.fail(f"{value!r} is not of the form key=value", param, ctx)
+        return (key, rest)
+
+
+def joined(values: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """All values of a repeated list option, each once, in the order given."""
+    return tuple(dict.fromkeys(value for part in values for value in part))
+
+
+def env_name(name: str) -> str:
+    """The environment variable of an option."""
+    return ENV_PREFIX + name.upper().replace("-", "_")
+
+
+def refuse_top_k(_ctx: click.Context, _param: click.Parameter, value: object) -> None:
+    """`--top-k` means sampling elsewhere, so it is not taken as the draft's top-k."""
+    if value is not None:
+        raise click.UsageError(
+            "--top-k means sampling top-k in bench_sglang_eagle.py, and eaglebench decodes "
+            "greedily; for the branches of a draft tree use --eagle-topk"
+        )

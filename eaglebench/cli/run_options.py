@@ -1,0 +1,339 @@
+"""The options of `eaglebench run`: our names, the names other tools use, and what they mean.
+
+No option has a default here: what is not given is settled from the suite and `RunConfig`.
+"""
+
+from typing import Any
+
+import click
+
+from eaglebench.cli.options import AliasedOption, ListType, PairType, refuse_top_k
+from eaglebench.cli.settings import apply_settings
+
+LIST_OPTIONS = (
+    "page_size",
+    "chunked_prefill_size",
+    "num_steps",
+    "eagle_topk",
+    "num_draft_tokens",
+    "num_speculative_tokens",
+    "parallel",
+    "preallocation",
+    "preallocate_tokens",
+)
+"""Axes of the matrix."""
+
+
+def run_parameters() -> list[click.Parameter]:
+    """All parameters of `run`, in the order of its help."""
+    return [
+        click.Argument(["suite"], required=False),
+        *_model_options(),
+        *_speculation_options(),
+        *_cache_options(),
+        *_question_options(),
+        *_engine_options(),
+        *_session_options(),
+        *_output_options(),
+    ]
+
+
+def _option(name: str, *aliases: str, section: str, **attributes: Any) -> AliasedOption:
+    return AliasedOption([name], aliases=aliases, section=section, **attributes)
+
+
+def _axis(name: str, *aliases: str, section: str, help: str, text: bool = False) -> AliasedOption:  # noqa: A002  # click's own name
+    return _option(
+        name,
+        *aliases,
+        section=section,
+        type=ListType(str if text else int),
+        multiple=True,
+        help=help,
+    )
+
+
+def _model_options() -> list[click.Parameter]:
+    section = "Models"
+    return [
+        _option(
+            "--model",
+            "--model-path",
+            "--target-model",
+            section=section,
+            help="Target: asset name, folder or Hub id.  [default: smollm2-135m]",
+        ),
+        _option(
+            "--draft-model",
+            "--speculative-draft-model-path",
+            "--speculative-draft-model",
+            section=section,
+            help="EAGLE head; by default the one that belongs to the target.",
+        ),
+        _option(
+            "--dtype",
+            section=section,
+            help="float64, float32, bfloat16 or float16.  [default: float32 on a CPU, bfloat16 on "
+            "a GPU]",
+        ),
+        _option("--device", section=section, help="cpu or cuda.  [default: cpu]"),
+        _option("--attention-backend", section=section, help="Attention.  [default: auto]"),
+        _option("--num-threads", section=section, type=int, help="CPU threads."),
+        _option(
+            "--trust-remote-code",
+            section=section,
+            is_flag=True,
+            help="Run Python code that comes with a model.",
+        ),
+    ]
+
+
+def _speculation_options() -> list[click.Parameter]:
+    section = "Speculation (lists make a matrix)"
+    return [
+        _option(
+            "--algorithm",
+            "--speculative-algorithm",
+            "--speculative-algo",
+            section=section,
+            type=click.Choice(("EAGLE3", "EAGLE", "NONE"), case_sensitive=False),
+            help="NONE is plain decoding.  [default: EAGLE3]",
+        ),
+        _axis(
+            "--num-steps",
+            "--speculative-num-steps",
+            "--steps",
+            section=section,
+            help="Levels of a draft.  [default: 2]",
+        ),
+        _axis(
+            "--eagle-topk",
+            "--speculative-eagle-topk",
+            "--topk",
+            section=section,
+            help="Branches a level; 1 is a chain.  [default: 1]",
+        ),
+        _axis(
+            "--num-draft-tokens",
+            "--speculative-num-draft-tokens",
+            section=section,
+            help="Tokens verified together; counts the root.  [default: steps + 1]",
+        ),
+        _axis(
+            "--num-speculative-tokens",
+            "--num-spec-tokens",
+            section=section,
+            help="vLLM's K: a chain of K, the root not counted.",
+        ),
+        AliasedOption(
+            ["--top-k"],
+            hidden=True,
+            expose_value=False,
+            is_eager=True,
+            envvar=None,
+            callback=refuse_top_k,
+        ),
+    ]
+
+
+def _cache_options() -> list[click.Parameter]:
+    section = "Cache (lists make a matrix)"
+    return [
+        _axis("--page-size", "--block-size", section=section, help="Slots a page.  [default: 1]"),
+        _axis(
+            "--chunked-prefill-size",
+            "--max-num-batched-tokens",
+            section=section,
+            help="Most prompt tokens a step; -1 is off.  [default: -1]",
+        ),
+        _axis(
+            "--preallocation",
+            section=section,
+            text=True,
+            help="none, lookahead-blocks or covered.  [default: none]",
+        ),
+        _axis("--preallocate-tokens", section=section, help="What it aims at.  [default: 64]"),
+        _option(
+            "--arms",
+            section=section,
+            type=ListType(str),
+            multiple=True,
+            help="What is compared: radix, force-miss, no-cache, or a fault: unigram, "
+            "no-lookahead, kv-reuse, seam-guess.  [default: radix,no-cache]",
+        ),
+        _option(
+            "--disable-radix-cache",
+            "--no-enable-prefix-caching",
+            section=section,
+            is_flag=True,
+            help="Only the no-cache arm.",
+        ),
+        _option("--no-baseline-arm", section=section, is_flag=True, help="All arms but no-cache."),
+    ]
+
+
+def _question_options() -> list[click.Parameter]:
+    section = "Questions"
+    return [
+        AliasedOption(
+            ["--num-questions", "-n"],
+            aliases=("--num-prompts", "--limit"),
+            section=section,
+            type=int,
+            help="Most questions.  [default: the suite's]",
+        ),
+        _option(
+            "--question-file",
+            "--dataset-path",
+            "--dataset",
+            section=section,
+            help="JSON Lines in MT-Bench's shape, instead of the suite's.",
+        ),
+        _option(
+            "--question-field",
+            section=section,
+            type=PairType(),
+            multiple=True,
+            help="OURS=THEIRS, where field names differ, such as turns=messages.",
+        ),
+        _option(
+            "--max-new-tokens",
+            "--max-tokens",
+            "--output-len",
+            section=section,
+            type=int,
+            help="Most tokens of an answer.  [default: 256]",
+        ),
+        _option("--temperature", section=section, type=float, help="Only 0 yet.  [default: 0]"),
+        _option("--ignore-eos", section=section, is_flag=True, help="Go on after an end token."),
+        _option(
+            "--stop", section=section, multiple=True, envvar=None, help="Text that ends an answer."
+        ),
+        _option("--system-prompt", section=section, help="Instead of the template's own."),
+        _option(
+            "--prompt-format",
+            section=section,
+            type=click.Choice(("chat", "raw")),
+            help="raw feeds text without a chat template.  [default: chat]",
+        ),
+    ]
+
+
+def _engine_options() -> list[click.Parameter]:
+    section = "Engine"
+    return [
+        _axis(
+            "--parallel",
+            "--max-concurrency",
+            "--batch-size",
+            section=section,
+            help="Most requests at a time; a list makes a matrix.  [default: 1]",
+        ),
+        _option(
+            "--max-total-tokens",
+            section=section,
+            type=int,
+            help="Slots of the KV pools.  [default: 16384]",
+        ),
+        _option(
+            "--context-length",
+            "--max-model-len",
+            section=section,
+            type=int,
+            help="Most tokens of a request.  [default: the model's]",
+        ),
+    ]
+
+
+def _session_options() -> list[click.Parameter]:
+    section = "Session"
+    return [
+        _option(
+            "--seed",
+            "--random-seed",
+            section=section,
+            type=int,
+            help="Draws workloads and the order of arms.  [default: 0]",
+        ),
+        _option(
+            "--warmup",
+            "--warmup-requests",
+            "--num-warmups",
+            section=section,
+            type=int,
+            help="Passes over a prompt outside the suite.  [default: 1]",
+        ),
+        _option(
+            "--replay",
+            section=section,
+            help="Run or JSON Lines file whose tokens are taken as the target's choices.",
+        ),
+        _option("--matrix", section=section, help="YAML, TOML or JSON file with axes."),
+        AliasedOption(
+            ["--config", "-c"],
+            aliases=("--scenario",),
+            section=section,
+            is_eager=True,
+            expose_value=False,
+            callback=apply_settings,
+            help="File with options; also [tool.eaglebench] in pyproject.toml. A flag comes "
+            "before EAGLEBENCH_<OPTION>, and that before the file.",
+        ),
+        _option(
+            "--dry-run",
+            section=section,
+            is_flag=True,
+            help="Show cells and an estimate of time; load nothing.",
+        ),
+        _option(
+            "--resume",
+            section=section,
+            is_flag=False,
+            flag_value="latest",
+            envvar=None,
+            help="Go on with a run (id, folder, latest).",
+        ),
+        _option(
+            "--continue-on-error",
+            section=section,
+            is_flag=True,
+            help="Record a question that can't run and go on.",
+        ),
+        _option("--profile", section=section, is_flag=True, help="Write a torch profiler trace."),
+    ]
+
+
+def _output_options() -> list[click.Parameter]:
+    section = "Output"
+    return [
+        AliasedOption(
+            ["--output-dir", "-o"],
+            aliases=("--result-dir", "--artifact-dir", "--outputs-dir"),
+            section=section,
+            envvar=["EAGLEBENCH_OUTPUT_DIR", "EAGLEBENCH_DIR"],
+            help="Where runs are kept.  [default: results]",
+        ),
+        AliasedOption(["--experiment-name", "-e"], section=section, help="Part of the run's id."),
+        _option(
+            "--label",
+            "--metadata",
+            "--tag",
+            section=section,
+            type=PairType(),
+            multiple=True,
+            help="key=value, kept with the run.",
+        ),
+        _option(
+            "--progress",
+            section=section,
+            type=click.Choice(("auto", "rich", "plain", "none")),
+            help="How progress is shown, on standard error.  [default: auto]",
+        ),
+        AliasedOption(["--disable-tqdm"], section=section, hidden=True, is_flag=True, envvar=None),
+        _option(
+            "--format",
+            section=section,
+            type=click.Choice(("table", "json")),
+            help="What goes to standard output.  [default: table]",
+        ),
+    ]

@@ -1,0 +1,69 @@
+"""Options out of a file: `--config FILE`, or `[tool.eaglebench]` of the nearest pyproject.toml."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from eaglebench.errors import InputFileError
+
+
+def apply_settings(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    """Give the command the defaults of a file; flags and environment still come first.
+
+    Raises:
+        InputFileError: the file is broken, or holds an option that the command doesn't have.
+    """
+    if ctx.resilient_parsing:
+        return
+    path, values = _read(value)
+    if values:
+        ctx.default_map = _checked(ctx, path, values)
+
+
+def _read(value: str | None) -> tuple[Path, Mapping[str, Any]]:
+    if value is None:
+        path = _nearest_pyproject()
+        if path is None:
+            return Path(), {}
+    else:
+        path = Path(value)
+    # Imported here: --help must not wait for parsers of formats.
+    from eaglebench.plan.matrix_file import read_mapping
+
+    values = read_mapping(path)
+    section = values.get("tool", {}).get("eaglebench") if "tool" in values else None
+    if path.name == "pyproject.toml" or section is not None:
+        values = section or {}
+    return path, values
+
+
+def _nearest_pyproject() -> Path | None:
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "pyproject.toml").is_file():
+            return folder / "pyproject.toml"
+    return None
+
+
+def _checked(ctx: click.Context, path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values under the names of the command's parameters, in the shape click wants."""
+    from eaglebench.plan.explain import unknown_name
+    from eaglebench.plan.matrix_file import underscored
+
+    options = {param.name: param for param in ctx.command.params if isinstance(param, click.Option)}
+    known = sorted(str(name) for name in options if name not in {"config", "top_k"})
+    checked = {}
+    for name, value in underscored(values).items():
+        if name not in known:
+            raise InputFileError(path, unknown_name(name, known))
+        checked[name] = _as_repeated(value) if options[name].multiple else value
+    return checked
+
+
+def _as_repeated(value: Any) -> list[Any]:
+    """A repeatable option takes a list of what one flag takes."""
+    if isinstance(value, Mapping):
+        return [(str(key), str(text)) for key, text in value.items()]
+    return list(value) if isinstance(value, list) else [value]

@@ -23,15 +23,17 @@ def question_prompts() -> tuple[tuple[int, ...], ...]:
 
 
 def shared_prefix_prompts() -> tuple[tuple[int, ...], ...]:
-    """Questions of different length, with resends and branches off a common prefix."""
-    first, second, third, *_ = question_prompts()
+    """Beginnings of questions, short for speed, with resends and branches off a common prefix."""
+    first, second, third = (
+        prompt[:n] for prompt, n in zip(question_prompts(), (70, 81, 66), strict=False)
+    )
     return (
         first,
         second,
         first,
-        (*first[: len(first) // 2], *second[len(second) // 2 :]),
+        (*first[:40], *second[40:]),
         third,
-        (*first, *second),
+        (*first, *second[:50]),
         first[:-1],
         first,
     )

@@ -108,7 +108,7 @@ def test_prompt_larger_than_the_pool_fails_alone() -> None:
     assert got["big"].finish_reason == "failed"
     assert "200" in str(got["big"].error)
     assert "128" in str(got["big"].error)
-    assert {"a": "length", "b": "length"} == {n: got[n].finish_reason for n in ("a", "b")}
+    assert {n: got[n].finish_reason for n in ("a", "b")} == {"a": "length", "b": "length"}
 
 
 def test_decode_wall_ends_with_a_reason_and_others_complete() -> None:
@@ -126,18 +126,18 @@ def test_decode_wall_ends_with_a_reason_and_others_complete() -> None:
     expected, _ = greedy_decode(tiny_models(), requests[0].prompt_token_ids, make_rule(requests[0]))
     outputs = got["wall"].output_token_ids
     assert tuple(expected[: len(outputs)]) == outputs
-    assert {"a": "length", "b": "length"} == {n: got[n].finish_reason for n in ("a", "b")}
+    assert {n: got[n].finish_reason for n in ("a", "b")} == {"a": "length", "b": "length"}
 
 
 def test_one_new_token_needs_no_draft() -> None:
     """max_new_tokens 1 is the prefill's own token: no verify step, no 0/0."""
     got = run_all(make_engine(), [make_request("r", make_prompt(20), max_new_tokens=1)])["r"]
 
-    assert (1, 0, 0) == (
+    assert (
         got.counters.output_tokens,
         got.counters.verify_steps,
         got.counters.drafted,
-    )
+    ) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("page_size", [1, 4])

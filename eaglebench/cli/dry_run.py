@@ -84,11 +84,9 @@ def dry_run_lines(config: RunConfig, expansion: Expansion, expected: Estimate | 
     if expected.seconds is None:
         return [*lines, f"time: unknown for this model ({amount})"]
     speed = ASSUMED_TOKENS_PER_S[config.model]
-    return [
-        *lines,
-        f"time: at most about {spell_duration(expected.seconds)} ({amount}, at an assumed "
-        f"{speed:.0f} tokens/s)",
-    ]
+    how_long = spell_duration(expected.seconds)
+    lines.append(f"time: at most about {how_long} ({amount}, at an assumed {speed:.0f} tokens/s)")
+    return lines
 
 
 def cell_lines(expansion: Expansion) -> list[str]:

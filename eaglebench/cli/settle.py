@@ -36,7 +36,7 @@ def given_options(ctx: click.Context) -> dict[str, Any]:
     """Values that were given by flag, environment or file, lists joined."""
     from click.core import ParameterSource
 
-    given = {}
+    given: dict[str, Any] = {}
     for name, value in ctx.params.items():
         if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
             continue

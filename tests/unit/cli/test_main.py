@@ -1,0 +1,125 @@
+"""The outermost command: speed of help, errors, statuses, aliases."""
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from eaglebench.cli.main import COMMANDS, main
+from eaglebench.cli.options import AliasedOption
+from eaglebench.cli.run_options import run_parameters
+
+
+def invoke(*args: str, env: dict[str, str] | None = None) -> tuple[int, str, str]:
+    """Exit status, standard output, standard error."""
+    result = CliRunner().invoke(main, list(args), env=env)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("args", [["--help"], ["run", "--help"], ["help", "aliases"]])
+def test_help_loads_nothing_heavy(args: list[str]) -> None:
+    """Help loads no torch, no pandas, no pydantic."""
+    code = (
+        "import sys\nfrom eaglebench.cli.main import main\n"
+        f"try:\n    main({args!r})\nexcept SystemExit as left:\n    assert not left.code\n"
+        "heavy = {'torch', 'transformers', 'pandas', 'pydantic', 'numpy', 'scipy', 'rich'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""
+
+
+def test_every_command_can_be_loaded() -> None:
+    """The table of commands names what exists."""
+    for name in COMMANDS:
+        status, out, err = invoke(name, "--help")
+
+        assert (status, err) == (0, ""), name
+        assert out.startswith("Usage:")
+
+
+def test_version() -> None:
+    """`--version` prints name and version."""
+    status, out, _ = invoke("--version")
+
+    assert status == 0
+    assert out.startswith("eaglebench ")
+
+
+def test_unknown_command_offers_the_nearest() -> None:
+    """A typo is a usage error with a suggestion."""
+    status, out, err = invoke("runn", "tiny")
+
+    assert status == 2
+    assert out == ""
+    assert "did you mean run?" in err
+
+
+def test_top_k_is_refused_with_the_reason() -> None:
+    """`--top-k` means sampling in bench_sglang_eagle.py."""
+    status, _, err = invoke("run", "tiny", "--top-k", "1")
+
+    assert status == 2
+    assert "sampling" in err
+    assert "--eagle-topk" in err
+
+
+def test_aliases_are_listed_and_not_in_help() -> None:
+    """Every alias is on the page of aliases and none in `run --help`."""
+    _, help_text, _ = invoke("run", "--help")
+    _, page, _ = invoke("help", "aliases")
+    aliases = [
+        alias
+        for param in run_parameters()
+        if isinstance(param, AliasedOption) and not param.hidden
+        for alias in param.aliases
+    ]
+
+    assert len(aliases) > 20
+    for alias in aliases:
+        assert alias in page
+        assert f"{alias} " not in help_text
+
+
+def test_options_are_unique() -> None:
+    """No name belongs to two options."""
+    names = [name for param in run_parameters() for name in param.opts]
+
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    """A script for each shell, naming the command."""
+    status, out, _ = invoke("completion", shell)
+
+    assert status == 0
+    assert "_EAGLEBENCH_COMPLETE" in out
+
+
+def test_suites_are_listed() -> None:
+    """Every suite with its version."""
+    status, out, _ = invoke("suites")
+
+    assert status == 0
+    assert "prefix-ladder" in out
+    assert "v1" in out
+
+
+def test_help_fits_eighty_columns() -> None:
+    """Lines of `run --help` are not cut at 80 columns."""
+    _, out, _ = invoke("run", "--help", env={"COLUMNS": "80"})
+
+    assert max(len(line) for line in out.splitlines()) <= 80
+
+
+def test_closed_pipe_is_quiet() -> None:
+    """A reader that leaves early causes no traceback."""
+    command = f"{sys.executable} -m eaglebench run --help | true"
+
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""

@@ -1,0 +1,217 @@
+"""The matrix: which cells there are, and why others are not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.errors import InputFileError, UsageError
+from eaglebench.plan.cell import cell_id
+from eaglebench.plan.draft_shape import draft_shape_problem, most_draft_tokens
+from eaglebench.plan.matrix import Expansion, Limits, MatrixSpec, expand
+from eaglebench.plan.matrix_file import read_matrix_file
+
+
+def make_expansion(
+    *, is_speculative: bool = True, max_total_tokens: int = 1024, **spec: Any
+) -> Expansion:
+    """Expand a matrix in a small pool."""
+    limits = Limits(
+        max_total_tokens=max_total_tokens, context_length=None, is_speculative=is_speculative
+    )
+    return expand(MatrixSpec(**spec), limits)
+
+
+def ids(expansion: Expansion) -> list[str]:
+    """Names of the cells."""
+    return [cell.cell_id for cell in expansion.cells]
+
+
+def test_no_axes_give_the_default_cell() -> None:
+    """Without axes there is one cell, that of the first seed."""
+    assert ids(make_expansion()) == ["page1-chunkoff-topk1-steps2-draft3"]
+
+
+def test_axes_are_multiplied_in_a_stable_order() -> None:
+    """Every combination appears once; the order does not depend on that of the axes."""
+    one = make_expansion(axes={"page_size": (1, 16), "chunked_prefill_size": (-1, 64)})
+    other = make_expansion(axes={"chunked_prefill_size": (-1, 64), "page_size": (1, 16)})
+
+    assert ids(one) == ids(other)
+    assert ids(one)[-1] == "page16-chunk64-topk1-steps2-draft3"
+    assert len(one.cells) == 4
+
+
+def test_rare_settings_appear_in_the_id_when_they_differ() -> None:
+    """Parallel and preallocation are named only when they are not the default."""
+    knobs = EngineKnobs(parallel=4, preallocation="covered", preallocate_tokens=32)
+
+    assert cell_id(knobs) == "page1-chunkoff-topk1-steps2-draft3-parallel4-covered32"
+
+
+def test_equal_cells_are_run_once() -> None:
+    """Values that make no difference make no second cell."""
+    expansion = make_expansion(axes={"page_size": (4, 4), "preallocate_tokens": (16, 64)})
+
+    assert len(expansion.cells) == 1
+
+
+def test_zipped_axes_move_together() -> None:
+    """Two zipped axes of two values give two cells."""
+    expansion = make_expansion(zip=({"page_size": (1, 16), "num_steps": (2, 4)},))
+
+    assert ids(expansion) == [
+        "page1-chunkoff-topk1-steps2-draft3",
+        "page16-chunkoff-topk1-steps4-draft5",
+    ]
+
+
+def test_include_adds_and_exclude_drops() -> None:
+    """Points are dropped when they agree in every value given; included ones stay."""
+    expansion = make_expansion(
+        axes={"page_size": (1, 16), "num_steps": (2, 3)},
+        exclude=({"page_size": 16, "num_steps": 3},),
+        include=({"page_size": 64},),
+    )
+
+    assert [cell.knobs.page_size for cell in expansion.cells] == [1, 1, 16, 64]
+
+
+@pytest.mark.parametrize(
+    ("num_steps", "eagle_topk", "most"), [(0, 1, 1), (1, 1, 2), (3, 1, 4), (1, 4, 5), (3, 4, 37)]
+)
+def test_bound_on_draft_tokens(num_steps: int, eagle_topk: int, most: int) -> None:
+    """1 + topk + (steps - 1) * topk^2, the root included."""
+    assert most_draft_tokens(num_steps, eagle_topk) == most
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ((3, 1, 10), ["must be 4", "--num-steps 9"]),
+        ((2, 1, 1), ["must be 3"]),
+        ((0, 1, 3), ["must be 1"]),
+        ((3, 4, 38), ["2 to 37"]),
+        ((3, 4, 1), ["2 to 37"]),
+    ],
+)
+def test_impossible_shapes_name_the_allowed_range(
+    shape: tuple[int, int, int], words: list[str]
+) -> None:
+    """The message names what would work."""
+    problem = draft_shape_problem(*shape)
+
+    assert problem is not None
+    assert all(word in problem for word in words)
+
+
+@pytest.mark.parametrize("shape", [(0, 1, 1), (1, 1, 2), (2, 1, 3), (3, 4, 2), (3, 4, 37)])
+def test_possible_shapes(shape: tuple[int, int, int]) -> None:
+    """Chains and trees within the bound are fine."""
+    assert draft_shape_problem(*shape) is None
+
+
+def test_one_number_of_the_shape_is_enough() -> None:
+    """The others follow: steps from draft tokens, draft tokens from steps."""
+    assert ids(make_expansion(axes={"num_draft_tokens": (5,)}))[0].endswith("steps4-draft5")
+    assert ids(make_expansion(axes={"num_steps": (5,)}))[0].endswith("steps5-draft6")
+
+
+def test_num_speculative_tokens_is_a_chain() -> None:
+    """K as in vLLM: K steps, top-k 1, K + 1 draft tokens."""
+    assert ids(make_expansion(axes={"num_speculative_tokens": (3,)})) == [
+        "page1-chunkoff-topk1-steps3-draft4"
+    ]
+
+
+def test_num_speculative_tokens_is_not_mixed() -> None:
+    """Beside SGLang's numbers it is refused."""
+    with pytest.raises(UsageError, match="--num-steps can't be given beside it"):
+        make_expansion(axes={"num_speculative_tokens": (3,), "num_steps": (3,)})
+
+
+def test_trees_are_refused_for_now() -> None:
+    """Top-k above 1 says that trees are not built yet."""
+    with pytest.raises(UsageError, match="trees are not built yet"):
+        make_expansion(axes={"eagle_topk": (4,), "num_draft_tokens": (8,)})
+
+
+def test_cells_that_make_no_sense_are_skipped_with_the_reason() -> None:
+    """The rest of the matrix runs."""
+    expansion = make_expansion(
+        axes={"page_size": (16, 64), "num_steps": (2, 3), "num_draft_tokens": (3,)},
+        max_total_tokens=32,
+    )
+
+    assert ids(expansion) == ["page16-chunkoff-topk1-steps2-draft3"]
+    assert len(expansion.skipped) == 3
+    assert any("larger than the pool of 32" in cell.reason for cell in expansion.skipped)
+
+
+def test_plain_decoding() -> None:
+    """Steps 0, and algorithm NONE, leave only the root."""
+    assert ids(make_expansion(axes={"num_steps": (0,)}))[0].endswith("steps0-draft1")
+    assert ids(make_expansion(is_speculative=False))[0].endswith("steps0-draft1")
+    with pytest.raises(UsageError, match="drafts nothing"):
+        make_expansion(is_speculative=False, axes={"num_steps": (2,)})
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        {"page_size": (0,)},
+        {"page_size": (-1,)},
+        {"chunked_prefill_size": (0,)},
+        {"num_steps": (-1,)},
+        {"num_draft_tokens": (0,)},
+        {"eagle_topk": (0,)},
+        {"parallel": (0,)},
+        {"parallel": ("many",)},
+        {"preallocation": ("some",)},
+        {"page_sizes": (1,)},
+        {"page_size": ()},
+    ],
+)
+def test_impossible_values_are_refused(axes: dict[str, tuple[int | str, ...]]) -> None:
+    """Values that no cell can have are refused, and so are unknown axes."""
+    with pytest.raises(ValidationError):
+        MatrixSpec(axes=axes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("m.yaml", "axes:\n  page-size: [1, 16]\n  parallel: 2\n"),
+        ("m.toml", "[axes]\npage_size = [1, 16]\nparallel = 2\n"),
+        ("m.json", '{"axes": {"page_size": [1, 16], "parallel": [2]}}'),
+    ],
+)
+def test_matrix_files_in_three_formats(tmp_path: Path, name: str, text: str) -> None:
+    """YAML, TOML and JSON hold the same matrix."""
+    path = tmp_path / name
+    path.write_text(text)
+
+    assert read_matrix_file(path).axes == {"page_size": (1, 16), "parallel": (2,)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("m.yaml", "axes:\n  page_sise: [1]\n", "did you mean page_size"),
+        ("m.yaml", "axis:\n  page_size: [1]\n", "did you mean axes"),
+        ("m.yaml", "axes: [\n", "broken YAML"),
+        ("m.json", "{", "broken JSON"),
+        ("m.toml", "=", "broken"),
+        ("m.yaml", "- 1\n", "keys and values"),
+        ("m.yaml", "zip: {page_size: [1, 2], num_steps: [1]}\n", "equally many"),
+    ],
+)
+def test_bad_matrix_files_are_refused(tmp_path: Path, name: str, text: str, words: str) -> None:
+    """The message says what is wrong, with the nearest name for an unknown one."""
+    path = tmp_path / name
+    path.write_text(text)
+
+    with pytest.raises(InputFileError, match=words):
+        read_matrix_file(path)

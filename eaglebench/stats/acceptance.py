@@ -1,0 +1,108 @@
+"""Pooled counts and the ratios made from them; a ratio without a denominator is None.
+
+acceptance length   emitted / verify steps        (bonus counted, prefill's token not)
+al_sglang           output tokens / verify steps  (bench_sglang_eagle.py, send_one)
+al_vllm             1 + accepted before cutting / verify steps that carried drafts
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Sums over turns."""
+
+    turns: int
+    output_tokens: int
+    emitted: int
+    verify_steps: int
+    num_drafts: int
+    drafted: int
+    accepted: int
+    overrun: int
+    prompt_tokens: int
+    cached_tokens: int
+    prefill_tokens_computed: int
+    draft_forwards: int
+    target_forwards: int
+    pages_allocated: int
+    alloc_calls: int
+    evictions: int
+    preemptions: int
+
+    @property
+    def acceptance_length(self) -> float | None:
+        """Tokens a verify step delivers, pooled."""
+        return self.emitted / self.verify_steps if self.verify_steps else None
+
+    @property
+    def al_sglang(self) -> float | None:
+        """What SGLang's scripts print."""
+        return self.output_tokens / self.verify_steps if self.verify_steps else None
+
+    @property
+    def al_vllm(self) -> float | None:
+        """What vLLM logs."""
+        return 1 + self.accepted / self.num_drafts if self.num_drafts else None
+
+
+def pool(turns: Iterable[MeasuredTurn]) -> Counts:
+    """Sum the counts of turns that ran and are measured."""
+    chosen = [turn for turn in turns if turn.is_measured and turn.error is None]
+
+    def total(name: str) -> int:
+        return sum(int(getattr(turn.counters, name)) for turn in chosen)
+
+    names = [n for n in Counts.__dataclass_fields__ if n != "turns"]
+    return Counts(turns=len(chosen), **{name: total(name) for name in names})
+
+
+def acceptance_by_position(turns: Sequence[MeasuredTurn]) -> tuple[float, ...]:
+    """Share of verify steps with drafts in which position 1, 2, .. was accepted."""
+    chosen = [turn for turn in turns if turn.is_measured and turn.error is None]
+    with_drafts = [step for turn in chosen for step in turn.steps if step.drafted_ids]
+    depth = max((len(step.drafted_ids) for step in with_drafts), default=0)
+    return tuple(
+        sum(step.accepted >= position for step in with_drafts) / len(with_drafts)
+        for position in range(1, depth + 1)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """Throughput and its three factors.
+
+    tokens_per_s = al_sglang * step_rate * decode_share, where step_rate is verify steps a second
+    of decode time, and decode time is that of steps without prefill rows. `mixed_share` is the
+    share of wall time in steps that prefilled and verified at once.
+    """
+
+    tokens_per_s: float
+    al_sglang: float | None
+    step_rate: float | None
+    decode_share: float
+    mixed_share: float
+    wall_s: float
+
+
+def speed(blocks: Sequence[MeasuredBlock], verify_steps: int) -> Speed | None:
+    """Throughput over timed blocks; None without a block.
+
+    `verify_steps` are those of all turns in the blocks, measured or not.
+    """
+    wall_s = sum(block.wall_s for block in blocks)
+    if not blocks or wall_s <= 0:
+        return None
+    tokens = sum(block.output_tokens for block in blocks)
+    decode_s = sum(block.times.decode_s for block in blocks)
+    return Speed(
+        tokens_per_s=tokens / wall_s,
+        al_sglang=tokens / verify_steps if verify_steps else None,
+        step_rate=verify_steps / decode_s if decode_s > 0 else None,
+        decode_share=decode_s / wall_s,
+        mixed_share=sum(block.times.mixed_s for block in blocks) / wall_s,
+        wall_s=wall_s,
+    )

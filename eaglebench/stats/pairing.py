@@ -1,0 +1,127 @@
+"""Two arms, question by question: what is the same, and where the rest first parted.
+
+A turn falls in the first class that fits:
+
+    failed            it did not run in one of the arms
+    diverged-prompt   the prompts differ (an earlier answer differed): not paired
+    identical         same tokens, same accepted counts, step by step
+    near-tie          they part where the two best logits were closer than tau
+    draft-state       same tokens so far, but other drafts where the draft was sure: a fault
+    target-state      the target itself chose otherwise where it was sure: a fault
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.contracts.observation import VerifyStep
+
+PairClass = Literal[
+    "failed", "diverged-prompt", "identical", "near-tie", "draft-state", "target-state"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tau:
+    """Gaps below these are near-ties: ten times the logit noise measured in the run."""
+
+    target: float
+    draft: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """The first choice in which two arms differ."""
+
+    side: Literal["target", "draft"]
+    step: int
+    position: int
+    gap: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """One turn in two arms."""
+
+    question_id: str
+    turn: int
+    kind: PairClass
+    has_same_output: bool
+    verify_steps_difference: int
+    parting: Parting | None = None
+
+
+def pair_turns(
+    candidate: Sequence[MeasuredTurn], baseline: Sequence[MeasuredTurn], tau: Tau
+) -> list[Pair]:
+    """Pair measured turns of two arms by question and turn; turns in one arm only are left out."""
+    by_key = {(turn.question_id, turn.turn): turn for turn in baseline}
+    pairs = []
+    for turn in candidate:
+        other = by_key.get((turn.question_id, turn.turn))
+        if other is not None and turn.is_measured:
+            pairs.append(_pair(turn, other, tau))
+    return pairs
+
+
+def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
+    same_output = turn.output_token_ids == other.output_token_ids
+    difference = turn.counters.verify_steps - other.counters.verify_steps
+    parting = None
+    kind: PairClass
+    if turn.error is not None or other.error is not None:
+        kind = "failed"
+    elif turn.prompt_token_ids != other.prompt_token_ids:
+        kind = "diverged-prompt"
+    elif same_output and turn.accepted_per_step == other.accepted_per_step:
+        kind = "identical"
+    else:
+        parting = first_parting(turn, other)
+        kind = _judge(parting, tau)
+    return Pair(
+        question_id=turn.question_id,
+        turn=turn.turn,
+        kind=kind,
+        has_same_output=same_output,
+        verify_steps_difference=difference,
+        parting=parting,
+    )
+
+
+def _judge(parting: Parting | None, tau: Tau) -> PairClass:
+    if parting is None:
+        return "draft-state"
+    if parting.side == "target":
+        return "near-tie" if parting.gap < tau.target else "target-state"
+    return "near-tie" if parting.gap < tau.draft else "draft-state"
+
+
+def first_parting(turn: MeasuredTurn, other: MeasuredTurn) -> Parting | None:
+    """Walk both turns in step until a choice differs; None if none does."""
+    if turn.output_token_ids[:1] != other.output_token_ids[:1]:
+        gaps = [gap for gap in (turn.prefill_gap, other.prefill_gap) if gap is not None]
+        return Parting("target", 0, turn.counters.prompt_tokens - 1, min(gaps, default=0.0))
+    for index, (mine, theirs) in enumerate(zip(turn.steps, other.steps, strict=False)):
+        parting = _first_difference(index, mine, theirs)
+        if parting is not None:
+            return parting
+    return None
+
+
+def _first_difference(index: int, mine: VerifyStep, theirs: VerifyStep) -> Parting | None:
+    """The draft's choices of a step were made before the target's, so they are looked at first."""
+    for node, (left, right) in enumerate(zip(mine.drafted_ids, theirs.drafted_ids, strict=False)):
+        if left != right:
+            gap = min(mine.draft_gaps[node], theirs.draft_gaps[node])
+            return Parting("draft", index, mine.position + node + 1, gap)
+    if len(mine.drafted_ids) != len(theirs.drafted_ids):
+        return Parting("draft", index, mine.position, float("inf"))
+    reached = min(mine.accepted, theirs.accepted) + 1  # choices after an accepted token count
+    for node, (left, right) in enumerate(
+        zip(mine.target_ids[:reached], theirs.target_ids[:reached], strict=False)
+    ):
+        if left != right:
+            gap = min(mine.target_gaps[node], theirs.target_gaps[node])
+            return Parting("target", index, mine.position + node, gap)
+    return None

@@ -1,0 +1,64 @@
+"""From stored lines to what comparison and reports look at."""
+
+from collections.abc import Sequence
+
+from eaglebench.contracts.knobs import num_draft_nodes
+from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.contracts.observation import RequestCounters, StepTimes, VerifyStep
+from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
+from eaglebench.store.run_folder import RunFolder
+
+_COUNTERS = tuple(RequestCounters.__dataclass_fields__)
+_TIMES = tuple(StepTimes.__dataclass_fields__)
+
+
+def measured_turns(folder: RunFolder) -> list[MeasuredTurn]:
+    """All turns of a run with their verify steps."""
+    steps = folder.steps()
+    return [_turn(record, steps.get(record.key, [])) for record in folder.turns()]
+
+
+def measured_blocks(folder: RunFolder) -> list[MeasuredBlock]:
+    """All timed blocks of a run."""
+    return [_block(record) for record in folder.blocks()]
+
+
+def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
+    return MeasuredTurn(
+        cell_id=record.cell_id,
+        arm=record.arm,
+        question_id=record.question_id,
+        turn=record.turn,
+        is_measured=record.measured,
+        num_draft_nodes=num_draft_nodes(record.num_draft_tokens) if record.num_steps else 0,
+        prompt_token_ids=tuple(record.prompt_token_ids),
+        output_token_ids=tuple(record.output_token_ids),
+        accepted_per_step=tuple(record.accepted_per_step),
+        steps=tuple(
+            VerifyStep(
+                position=step.position,
+                drafted_ids=tuple(step.drafted_ids),
+                target_ids=tuple(step.target_ids),
+                accepted=step.accepted,
+                emitted=step.emitted,
+                target_gaps=tuple(step.target_gaps),
+                draft_gaps=tuple(step.draft_gaps),
+            )
+            for step in steps
+        ),
+        prefill_gap=record.prefill_gap,
+        counters=RequestCounters(**{name: getattr(record, name) for name in _COUNTERS}),
+        finish_reason=record.finish_reason,
+        error=record.error,
+    )
+
+
+def _block(record: BlockRecord) -> MeasuredBlock:
+    return MeasuredBlock(
+        cell_id=record.cell_id,
+        arm=record.arm,
+        block=record.block,
+        output_tokens=record.output_tokens,
+        wall_s=record.wall_s,
+        times=StepTimes(**{name: getattr(record, name) for name in _TIMES}),
+    )

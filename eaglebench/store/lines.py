@@ -1,0 +1,89 @@
+"""JSON Lines that survive a crash: appended as results come in, a broken tail is dropped."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from eaglebench.errors import InputFileError, StorageError
+
+Line = TypeVar("Line", bound=BaseModel)
+
+
+def append_lines(path: Path, lines: Iterable[BaseModel]) -> None:
+    """Append records and flush them to the operating system.
+
+    Raises:
+        StorageError: the disk refuses; what was written before is intact.
+    """
+    text = "".join(line.model_dump_json() + "\n" for line in lines)
+    if not text:
+        return
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise StorageError(
+            f"{path} can't be written: {error.strerror}",
+            hint="finished questions are kept; free some space and run again with --resume",
+        ) from error
+
+
+def read_lines(path: Path, kind: type[Line]) -> tuple[list[Line], str | None]:
+    """All whole records of a file, and a notice if its last line was cut off.
+
+    Raises:
+        InputFileError: a line that is not the last one is broken; with its number.
+    """
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return [], None
+    except OSError as error:
+        raise InputFileError(path, f"can't be read: {error.strerror}") from error
+    pieces = raw.split(b"\n")
+    records: list[Line] = []
+    for number, piece in enumerate(pieces, start=1):
+        if not piece.strip():
+            continue
+        try:
+            records.append(kind.model_validate_json(piece))
+        except ValidationError as error:
+            if number == len(pieces):
+                return records, f"{path.name}: dropped a last line that was cut off"
+            reason = error.errors()[0]["msg"]
+            raise InputFileError(path, f"no {kind.__name__}: {reason}", line=number) from error
+    return records, None
+
+
+def drop_broken_tail(path: Path) -> None:
+    """Cut a file after its last newline, so that appending goes on with a whole line."""
+    if not path.exists():
+        return
+    raw = path.read_bytes()
+    end = raw.rfind(b"\n") + 1
+    if end < len(raw):
+        with path.open("r+b") as file:
+            file.truncate(end)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file so that readers see the old one or the new one, never half of one.
+
+    Raises:
+        StorageError: the disk refuses; the old file is intact and nothing is left behind.
+    """
+    write_text(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Like `write_json`, for any text."""
+    partial = path.with_name(path.name + ".tmp")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise StorageError(f"{path} can't be written: {error.strerror}") from error

@@ -1,0 +1,134 @@
+"""What a run folder holds, line by line. Integers stay integers; absence is null.
+
+`requests.jsonl`  one line a cell, arm, question and turn (`TurnRecord`)
+`steps.jsonl`     one line a verify step (`StepRecord`); becomes `steps.parquet` at the end
+`blocks.jsonl`    one line a timed block of an arm (`BlockRecord`)
+"""
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from eaglebench.contracts.generation import FinishReason
+
+SCHEMA_VERSION = 1
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TurnRecord(_Line):
+    """One answered (or failed) turn. Counter meanings: `contracts/observation.py`."""
+
+    run_id: str
+    cell_id: str
+    arm: str
+    round: int
+    order_in_round: int
+    question_id: str
+    turn: int
+    category: str
+    measured: bool
+    page_size: int
+    chunked_prefill_size: int | None
+    eagle_topk: int
+    num_steps: int
+    num_draft_tokens: int
+    parallel: int
+    preallocation: str
+    dtype: str
+    device: str
+    temperature: float
+    seed: int
+    prompt_tokens: int
+    cached_tokens: int
+    prefill_tokens_computed: int
+    output_tokens: int
+    prefill_sampled: int
+    verify_steps: int
+    num_drafts: int
+    drafted: int
+    accepted: int
+    bonus: int
+    overrun: int
+    accept_hist: list[int]
+    draft_forwards: int
+    target_forwards: int
+    pages_allocated: int
+    pages_returned: int
+    alloc_calls: int
+    evictions: int
+    preemptions: int
+    accepted_per_step: list[int]
+    prompt_token_ids: list[int]
+    output_token_ids: list[int]
+    prefill_gap: float | None
+    t_queue_s: float
+    t_prefill_s: float
+    t_decode_s: float
+    t_total_s: float
+    finish_reason: FinishReason
+    error: str | None
+
+    @model_validator(mode="after")
+    def _counts_agree(self) -> Self:
+        """The identities of `contracts/observation.py`; a line that breaks one is not a record."""
+        emitted = self.accepted + self.bonus - self.overrun
+        checks = {
+            "output_tokens = ids": self.output_tokens == len(self.output_token_ids),
+            "output_tokens = prefill_sampled + emitted": self.output_tokens
+            == self.prefill_sampled + emitted,
+            "accepted = sum of steps": self.accepted == sum(self.accepted_per_step),
+            "verify_steps = steps": self.verify_steps == len(self.accepted_per_step),
+            "histogram = verify_steps": self.verify_steps == sum(self.accept_hist),
+        }
+        broken = [name for name, holds in checks.items() if not holds]
+        if broken:
+            raise ValueError(f"counts disagree: {', '.join(broken)}")
+        return self
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """Cell, arm, question and turn."""
+        return (self.cell_id, self.arm, self.question_id, self.turn)
+
+
+class StepRecord(_Line):
+    """One verify step of one turn."""
+
+    cell_id: str
+    arm: str
+    question_id: str
+    turn: int
+    step: int
+    position: int
+    drafted_ids: list[int]
+    target_ids: list[int]
+    accepted: int
+    emitted: int
+    target_gaps: list[float]
+    draft_gaps: list[float]
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """Cell, arm, question and turn."""
+        return (self.cell_id, self.arm, self.question_id, self.turn)
+
+
+class BlockRecord(_Line):
+    """One timed block: the same questions through one arm."""
+
+    cell_id: str
+    arm: str
+    block: int
+    order: int
+    question_ids: list[str]
+    output_tokens: int
+    wall_s: float
+    prefill_s: float
+    mixed_s: float
+    decode_s: float
+    prefill_steps: int
+    mixed_steps: int
+    decode_steps: int

@@ -1,0 +1,179 @@
+"""One run on disk.
+
+results/runs/<id>/
+  run.json          manifest: status, argv, config, suite, models, git, tau, times
+  environment.json  fingerprint
+  requests.jsonl    appended live       requests.parquet   written at the end
+  steps.jsonl       appended live       steps.parquet      takes its place at the end
+  blocks.jsonl      appended live       cells.csv          for people
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from eaglebench.errors import InputFileError, StorageError, UsageError
+from eaglebench.store.lines import append_lines, drop_broken_tail, read_lines, write_json
+from eaglebench.store.records import SCHEMA_VERSION, BlockRecord, StepRecord, TurnRecord
+
+Status = Literal["running", "done", "failed", "partial"]
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_SLUG_LENGTH = 60
+_LATEST = re.compile(r"latest(?:~(\d+))?")
+
+
+def slug(name: str) -> str:
+    """A name that is safe in a path on every system; the original is kept in the manifest."""
+    safe = _UNSAFE.sub("-", name).strip("-.")[:_SLUG_LENGTH].strip("-.")
+    return safe or "run"
+
+
+class RunFolder:
+    """A run folder, open for reading and appending."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def run_id(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    # --- writing ------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, root: Path, name: str, config: dict[str, Any], now: datetime) -> "RunFolder":
+        """A new folder: time, suite and six digits of the configuration's digest.
+
+        Raises:
+            StorageError: it can't be made.
+        """
+        digest = sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:6]
+        stem = f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{slug(name)}-{digest}"
+        for attempt in range(1, 100):
+            path = root / "runs" / (stem if attempt == 1 else f"{stem}-{attempt}")
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise StorageError(
+                    f"{path} can't be made: {error.strerror}", hint="choose another --output-dir"
+                ) from error
+            return cls(path)
+        raise StorageError(f"{root / 'runs' / stem}: too many runs in one second")
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Write `run.json`."""
+        write_json(
+            self.path / "run.json",
+            {"schema_version": SCHEMA_VERSION, "run_id": self.run_id, **manifest},
+        )
+
+    def set_status(self, status: Status, **changes: Any) -> None:
+        """Change the status, and whatever else is known now."""
+        manifest = self.manifest()
+        manifest.update(changes, status=status)
+        self.write_manifest(manifest)
+
+    def write_environment(self, environment: dict[str, Any]) -> None:
+        """Write `environment.json`."""
+        write_json(self.path / "environment.json", environment)
+
+    def append(
+        self,
+        turns: Iterable[TurnRecord],
+        steps: Iterable[StepRecord],
+        block: BlockRecord,
+    ) -> None:
+        """Append one finished block; steps go first, so that a turn on disk has its steps."""
+        append_lines(self.path / "steps.jsonl", steps)
+        append_lines(self.path / "requests.jsonl", turns)
+        append_lines(self.path / "blocks.jsonl", [block])
+
+    def prepare_resume(self) -> None:
+        """Cut broken tails, so that appending goes on with whole lines."""
+        for name in ("steps.jsonl", "requests.jsonl", "blocks.jsonl"):
+            drop_broken_tail(self.path / name)
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def manifest(self) -> dict[str, Any]:
+        """`run.json`.
+
+        Raises:
+            InputFileError: missing, broken, or of a schema this version does not know.
+        """
+        path = self.path / "run.json"
+        try:
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputFileError(path, f"can't be read: {error.strerror}") from error
+        except ValueError as error:
+            raise InputFileError(path, f"is no JSON: {error}") from error
+        version = manifest.get("schema_version") if isinstance(manifest, dict) else None
+        if version != SCHEMA_VERSION:
+            raise InputFileError(
+                path,
+                f"schema version {version!r}; this version of eaglebench reads {SCHEMA_VERSION}",
+            )
+        return dict(manifest)
+
+    def turns(self) -> list[TurnRecord]:
+        """All finished turns; a later line for the same turn replaces an earlier one."""
+        records, _ = read_lines(self.path / "requests.jsonl", TurnRecord)
+        return list({record.key: record for record in records}.values())
+
+    def blocks(self) -> list[BlockRecord]:
+        """All finished blocks."""
+        return read_lines(self.path / "blocks.jsonl", BlockRecord)[0]
+
+    def steps(self) -> dict[tuple[str, str, str, int], list[StepRecord]]:
+        """Verify steps by cell, arm, question and turn."""
+        grouped: dict[tuple[str, str, str, int], dict[int, StepRecord]] = {}
+        for record in self._step_records():
+            grouped.setdefault(record.key, {})[record.step] = record
+        return {key: [steps[i] for i in sorted(steps)] for key, steps in grouped.items()}
+
+    def _step_records(self) -> list[StepRecord]:
+        parquet = self.path / "steps.parquet"
+        if not parquet.exists():
+            return read_lines(self.path / "steps.jsonl", StepRecord)[0]
+        import pyarrow.parquet as pq  # noqa: PLC0415  # slow to import, seldom needed
+
+        return [StepRecord.model_validate(row) for row in pq.read_table(parquet).to_pylist()]
+
+
+def find_run(root: Path, name: str) -> RunFolder:
+    """A run by id, path, `latest` or `latest~N`.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    if name and ((Path(name) / "run.json").is_file()):
+        return RunFolder(Path(name))
+    runs = list_runs(root)
+    latest = _LATEST.fullmatch(name)
+    if latest:
+        back = int(latest.group(1) or 0)
+        if back < len(runs):
+            return runs[-1 - back]
+        raise UsageError(f"{name} asks for run {back + 1} from the end; there are {len(runs)}")
+    for run in runs:
+        if run.run_id == name:
+            return run
+    raise UsageError(
+        f"no run {name!r} in {root / 'runs'}", hint="eaglebench list shows the runs there are"
+    )
+
+
+def list_runs(root: Path) -> list[RunFolder]:
+    """All runs, oldest first (ids begin with the time)."""
+    folder = root / "runs"
+    if not folder.is_dir():
+        return []
+    return [RunFolder(p) for p in sorted(folder.iterdir()) if (p / "run.json").is_file()]

@@ -1,0 +1,131 @@
+"""Turns conversations into requests, one turn at a time, as answers come in."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from eaglebench.contracts.backend import Tokenizer
+from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.contracts.observation import RequestObservation
+from eaglebench.plan.conversation import Conversation, Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRule:
+    """What ends an answer, where the turn itself says nothing."""
+
+    max_new_tokens: int
+    stop_token_ids: tuple[int, ...]
+    stop_strings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Talk:
+    """One conversation under way."""
+
+    conversation: Conversation
+    next_turn: int = 0
+    is_running: bool = False
+    answers: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which turn a request belongs to, and its prompt."""
+
+    conversation: Conversation
+    turn: int
+    prompt_token_ids: tuple[int, ...]
+
+
+class Feed:
+    """The requests of some conversations: the next turn of each when the one before is answered.
+
+    Iterating gives a request, None while every conversation waits for an answer, and ends when
+    all turns have been asked.
+    """
+
+    def __init__(
+        self, conversations: Sequence[Conversation], tokenizer: Tokenizer, rule: AnswerRule
+    ) -> None:
+        self._talks = {talk.question_id: _Talk(talk) for talk in conversations}
+        self._tokenizer = tokenizer
+        self._rule = rule
+        self.asked: dict[str, Asked] = {}
+
+    def __iter__(self) -> Iterator[GenerationRequest | None]:
+        while True:
+            open_talks = [t for t in self._talks.values() if t.next_turn < _length(t)]
+            ready = [talk for talk in open_talks if not talk.is_running]
+            if ready:
+                yield self._ask(ready[0])
+            elif open_talks:
+                yield None
+            else:
+                return
+
+    def answer(self, observation: RequestObservation) -> Asked:
+        """Take an answer; the conversation's next turn can be asked from now on.
+
+        A turn that could not run ends its conversation: later prompts would lack an answer.
+        """
+        asked = self.asked[observation.request_id]
+        talk = self._talks[asked.conversation.question_id]
+        talk.is_running = False
+        talk.answers.append(self._tokenizer.decode(observation.output_token_ids))
+        if observation.error is not None and asked.conversation.kind == "chat":
+            talk.next_turn = _length(talk)
+        return asked
+
+    def _ask(self, talk: _Talk) -> GenerationRequest:
+        turn = talk.conversation.turns[talk.next_turn]
+        prompt = prompt_token_ids(talk.conversation, talk.next_turn, talk.answers, self._tokenizer)
+        request_id = request_name(talk.conversation.question_id, talk.next_turn)
+        self.asked[request_id] = Asked(talk.conversation, talk.next_turn, prompt)
+        talk.next_turn += 1
+        talk.is_running = True
+        return GenerationRequest(
+            request_id=request_id,
+            prompt_token_ids=prompt,
+            max_new_tokens=turn.max_new_tokens or self._rule.max_new_tokens,
+            stop_token_ids=self._rule.stop_token_ids,
+            stop_strings=self._rule.stop_strings,
+        )
+
+
+def request_name(question_id: str, turn: int) -> str:
+    """The id of a turn's request, also under a replay."""
+    return f"{question_id}/{turn}"
+
+
+def prompt_token_ids(
+    conversation: Conversation, turn: int, answers: Sequence[str], tokenizer: Tokenizer
+) -> tuple[int, ...]:
+    """The prompt of a turn, given the answers to those before it.
+
+    Raises:
+        UsageError: the chat template refuses the conversation.
+    """
+    current = conversation.turns[turn]
+    if current.token_ids is not None:
+        return current.token_ids
+    if conversation.kind == "raw":
+        return tuple(tokenizer.encode(current.text or ""))
+    return tuple(tokenizer.render_chat(_messages(conversation, turn, answers)))
+
+
+def _messages(
+    conversation: Conversation, turn: int, answers: Sequence[str]
+) -> list[Mapping[str, str]]:
+    messages: list[Mapping[str, str]] = []
+    if conversation.system_prompt is not None:
+        messages.append({"role": "system", "content": conversation.system_prompt})
+    earlier: list[Turn] = list(conversation.turns[:turn])
+    for said, answered in zip(earlier, answers, strict=False):
+        messages.append({"role": "user", "content": said.text or ""})
+        messages.append({"role": "assistant", "content": answered})
+    messages.append({"role": "user", "content": conversation.turns[turn].text or ""})
+    return messages
+
+
+def _length(talk: _Talk) -> int:
+    return len(talk.conversation.turns)

@@ -1,0 +1,132 @@
+"""The run as a table in a terminal, and what has to be said under it."""
+
+from collections.abc import Sequence
+from math import expm1
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from eaglebench.report.paste import paste_lines
+from eaglebench.report.rows import BASELINE, Difference, Row
+
+WIDE = 120
+SHOWN_PAIRS = 8
+
+
+def render_run(
+    rows: Sequence[Row], console: Console, *, title: str, notes: Sequence[str] = ()
+) -> None:
+    """Print the table, the differences, notes and the lines to paste."""
+    is_wide = console.width >= WIDE
+    for cell_id in dict.fromkeys(row.cell_id for row in rows):
+        of_cell = [row for row in rows if row.cell_id == cell_id]
+        console.print(_table(of_cell, f"{title} - {cell_id}", is_wide=is_wide))
+    console.print(
+        "accept. length = tokens delivered by verify steps / verify steps (prefill's token not "
+        "counted); by position = share of verify steps that accepted draft 1, 2, ...",
+        style="dim",
+    )
+    for row in rows:
+        if row.difference is not None:
+            _print_difference(row, row.difference, console)
+    for note in notes:
+        console.print(Text(f"note: {note}", style="yellow"))
+    console.print()
+    for line in paste_lines(rows):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def _table(rows: Sequence[Row], title: str, *, is_wide: bool) -> Table:
+    table = Table(title=title, title_justify="left", pad_edge=False)
+    table.add_column("arm", no_wrap=True)
+    table.add_column("accept.\nlength", justify="right")
+    table.add_column("by position", justify="right")
+    table.add_column("token/s", justify="right")
+    if is_wide:
+        table.add_column("verify\nsteps", justify="right")
+        table.add_column("cached\ntokens", justify="right")
+        table.add_column("prefilled\ntokens", justify="right")
+        table.add_column("pages\ntaken", justify="right")
+    else:
+        table.add_column("steps /\ncached", justify="right")
+    table.add_column(f"against {BASELINE}\nlength, token/s", justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row, is_wide=is_wide))
+    return table
+
+
+def _cells(row: Row, *, is_wide: bool) -> list[str]:
+    counts = row.counts
+    positions = " ".join(f"{share:.2f}" for share in row.by_position) or "-"
+    cells = [
+        row.arm,
+        _number(counts.acceptance_length, ".3f"),
+        positions,
+        _number(row.speed.tokens_per_s if row.speed else None, ".2f"),
+    ]
+    if is_wide:
+        cells += [
+            str(counts.verify_steps),
+            str(counts.cached_tokens),
+            str(counts.prefill_tokens_computed),
+            str(counts.pages_allocated),
+        ]
+    else:
+        cells.append(f"{counts.verify_steps}\n{counts.cached_tokens}")
+    return [*cells, _against(row.difference)]
+
+
+def _against(difference: Difference | None) -> str:
+    if difference is None:
+        return "-"
+    length = _number(difference.acceptance, "+.2%")
+    throughput = _number(difference.throughput, "+.1%")
+    return f"{length}, {throughput}"
+
+
+def _print_difference(row: Row, difference: Difference, console: Console) -> None:
+    """Who is the same, who parted, and where the throughput went."""
+    total = len(difference.pairs)
+    parts = [
+        f"{difference.count('identical')} of {total} turns identical",
+        f"{difference.count('near-tie')} near-ties",
+        f"{difference.num_same_output} same output",
+    ]
+    parts += [
+        f"{difference.count(kind)} {kind}"
+        for kind in ("diverged-prompt", "failed")
+        if difference.count(kind)
+    ]
+    if difference.p_value is not None and difference.p_value < 1:
+        parts.append(f"p(shorter) = {difference.p_value:.4f}")
+    name = f"{row.cell_id} {row.arm}"
+    console.print(f"{name} against {BASELINE}: {', '.join(parts)}", highlight=False)
+    if difference.log_ratio is not None:
+        acceptance, rate, share = (f"{expm1(part):+.1%}" for part in difference.log_ratio)
+        console.print(
+            f"  throughput = acceptance {acceptance} x step rate {rate} x decode share {share}",
+            highlight=False,
+        )
+    _print_partings(difference, console)
+
+
+def _print_partings(difference: Difference, console: Console) -> None:
+    faults = [p for p in difference.pairs if p.kind in {"draft-state", "target-state"}]
+    ties = [p for p in difference.pairs if p.kind == "near-tie"]
+    for pair in (faults + ties)[:SHOWN_PAIRS]:
+        where = ""
+        if pair.parting is not None:
+            parting = pair.parting
+            where = f": {parting.side} at step {parting.step}, position {parting.position}, "
+            where += f"gap {parting.gap:.2g}"
+        style = "bold red" if pair in faults else "dim"
+        line = f"  {pair.kind}: question {pair.question_id} turn {pair.turn + 1}{where}"
+        console.print(Text(line, style=style))
+    hidden = len(faults) + len(ties) - SHOWN_PAIRS
+    if hidden > 0:
+        console.print(f"  and {hidden} more", style="dim")
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

@@ -6,15 +6,27 @@ that lists both sides: a renamed key must never leave random weights behind.
 """
 
 import json
+import pickle
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError
+
+READER_ERRORS = (
+    OSError,
+    RuntimeError,
+    ValueError,
+    EOFError,
+    SafetensorError,
+    pickle.UnpicklingError,
+)
+"""What the readers of both formats raise for a file that is missing, broken or unsafe."""
 
 _PREFIXES = ("draft_model.", "model.")
 _ALIASES = {"layers.0.": "midlayer."}
@@ -43,7 +55,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
                 if path.suffix == ".safetensors"
                 else torch.load(path, map_location="cpu", weights_only=True)
             )
-        except Exception as error:  # every reader has errors of its own
+        except READER_ERRORS as error:
             raise CheckpointError(
                 f"{path} can't be read: {error}",
                 hint="a .bin is read without running code in it; convert it to safetensors",

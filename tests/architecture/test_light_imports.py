@@ -1,0 +1,74 @@
+"""What must load without torch, seen in fresh processes."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.architecture.source import sources
+
+HEAVY = ("torch", "transformers", "pandas", "datasets", "pyarrow", "scipy")
+LIGHT_PACKAGES = ("contracts", "store", "stats", "plan", "report", "harness", "assets", "cli")
+HELP_LIMIT_S = 5.0
+"""Far above what it takes (a fifth of a second), because other tests may hold the processors."""
+
+BLOCKER = """
+import importlib, sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"torch", "transformers"}:
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Blocker())
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+"""
+
+
+def run_python(*arguments: str) -> str:
+    """Standard output of a fresh interpreter."""
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def modules_of(package: str) -> list[str]:
+    """Dotted names of all modules of a package."""
+    return [
+        source.name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for source in sources("eaglebench")
+        if source.part == package
+    ]
+
+
+def test_the_command_line_loads_nothing_heavy() -> None:
+    """Importing the command loads neither torch nor transformers nor table libraries."""
+    code = "import json, sys, eaglebench.cli.main; print(json.dumps(sorted(sys.modules)))"
+    loaded = json.loads(run_python("-c", code))
+
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["help", "aliases"]])
+def test_help_comes_at_once(arguments: list[str]) -> None:
+    """Help is printed by a fresh process without a noticeable wait."""
+    start = time.perf_counter()
+    shown = run_python("-m", "eaglebench", *arguments)
+    elapsed = time.perf_counter() - start
+
+    assert shown
+    assert elapsed < HELP_LIMIT_S
+
+
+@pytest.mark.parametrize("package", LIGHT_PACKAGES)
+def test_results_can_be_judged_without_torch(package: str) -> None:
+    """Every module that plans, stores, compares or shows imports where torch can't be imported."""
+    modules = modules_of(package)
+
+    assert modules
+    run_python("-c", BLOCKER, *modules)

@@ -42,7 +42,7 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
     head = EagleHead.load(choice.draft, target) if choice.draft else None
     models = Models(target, head)
     tokenizer = HubTokenizer.load(folder, trust_remote_code=choice.trust_remote_code)
-    return EmbeddedRuntime(models, tokenizer, _info(choice, models, tokenizer))
+    return EmbeddedRuntime(models, tokenizer, _info(choice, models))
 
 
 def _device(name: str) -> torch.device:
@@ -63,7 +63,7 @@ def _dtype(name: str | None, device: torch.device) -> torch.dtype:
     return DTYPES[name]
 
 
-def _info(choice: ModelChoice, models: Models, tokenizer: HubTokenizer) -> RuntimeInfo:
+def _info(choice: ModelChoice, models: Models) -> RuntimeInfo:
     target, head = models.target, models.head
     folder = Path(choice.target)
     tokenizer_file = folder / "tokenizer.json"

@@ -1,6 +1,8 @@
 """Backends by name, imported when they are first used: judging results loads no torch."""
 
+from contextlib import AbstractContextManager
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
 from eaglebench.contracts.backend import ModelChoice, Runtime
@@ -18,3 +20,9 @@ def open_runtime(choice: ModelChoice, backend: str = DEFAULT_BACKEND) -> Runtime
     module_name, _, function_name = _LOADERS[backend].partition(":")
     load: Any = getattr(import_module(module_name), function_name)
     return cast("Runtime", load(choice))
+
+
+def open_profiler(path: Path) -> AbstractContextManager[None]:
+    """Profile what runs inside the context into a Chrome trace at `path`."""
+    profile_to: Any = import_module("eaglebench.backends.profiling").profile_to
+    return cast("AbstractContextManager[None]", profile_to(path))

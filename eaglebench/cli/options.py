@@ -45,9 +45,10 @@ class SectionedCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
-                section = param.section if isinstance(param, AliasedOption) else "Other"
+            if record is not None and isinstance(param, click.Option):
+                section = param.section if isinstance(param, AliasedOption) else "Help"
                 sections.setdefault(section, []).append(record)
+        sections["Help"] = sections.pop("Help", [])
         for name, records in sections.items():
             with formatter.section(name):
                 formatter.write_dl(records)

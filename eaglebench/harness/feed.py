@@ -7,6 +7,7 @@ from eaglebench.contracts.backend import Tokenizer
 from eaglebench.contracts.generation import GenerationRequest
 from eaglebench.contracts.observation import RequestObservation
 from eaglebench.plan.conversation import Conversation, Turn
+from eaglebench.plan.replay import Replay, StoredTurn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +42,33 @@ class Feed:
     """The requests of some conversations: the next turn of each when the one before is answered.
 
     Iterating gives a request, None while every conversation waits for an answer, and ends when
-    all turns have been asked.
+    all turns have been asked. Under a replay prompts are the stored ones, where they were stored,
+    and each answer is as long as the stored one.
     """
 
     def __init__(
-        self, conversations: Sequence[Conversation], tokenizer: Tokenizer, rule: AnswerRule
+        self,
+        conversations: Sequence[Conversation],
+        tokenizer: Tokenizer,
+        rule: AnswerRule,
+        replay: Replay | None = None,
     ) -> None:
         self._talks = {talk.question_id: _Talk(talk) for talk in conversations}
         self._tokenizer = tokenizer
         self._rule = rule
+        self._replay = replay or {}
         self.asked: dict[str, Asked] = {}
+
+    @property
+    def replayed_tokens(self) -> dict[str, Sequence[int]] | None:
+        """What is fed as the target's choices, by request; None without a replay."""
+        named = {
+            request_name(talk.conversation.question_id, turn): stored.output_token_ids
+            for talk in self._talks.values()
+            for turn in range(_length(talk))
+            if (stored := self._stored(talk, turn)) is not None
+        }
+        return named or None
 
     def __iter__(self) -> Iterator[GenerationRequest | None]:
         while True:
@@ -71,14 +89,22 @@ class Feed:
         asked = self.asked[observation.request_id]
         talk = self._talks[asked.conversation.question_id]
         talk.is_running = False
-        talk.answers.append(self._tokenizer.decode(observation.output_token_ids))
-        if observation.error is not None and asked.conversation.kind == "chat":
+        is_chat = asked.conversation.kind == "chat"
+        if is_chat and talk.next_turn < _length(talk):
+            talk.answers.append(self._tokenizer.decode(observation.output_token_ids))
+        if is_chat and observation.error is not None:
             talk.next_turn = _length(talk)
         return asked
 
     def _ask(self, talk: _Talk) -> GenerationRequest:
         turn = talk.conversation.turns[talk.next_turn]
-        prompt = prompt_token_ids(talk.conversation, talk.next_turn, talk.answers, self._tokenizer)
+        stored = self._stored(talk, talk.next_turn)
+        prompt = stored.prompt_token_ids if stored is not None else None
+        if prompt is None:
+            prompt = prompt_token_ids(
+                talk.conversation, talk.next_turn, talk.answers, self._tokenizer
+            )
+        limit = turn.max_new_tokens or self._rule.max_new_tokens
         request_id = request_name(talk.conversation.question_id, talk.next_turn)
         self.asked[request_id] = Asked(talk.conversation, talk.next_turn, prompt)
         talk.next_turn += 1
@@ -86,10 +112,13 @@ class Feed:
         return GenerationRequest(
             request_id=request_id,
             prompt_token_ids=prompt,
-            max_new_tokens=turn.max_new_tokens or self._rule.max_new_tokens,
+            max_new_tokens=limit if stored is None else len(stored.output_token_ids),
             stop_token_ids=self._rule.stop_token_ids,
             stop_strings=self._rule.stop_strings,
         )
+
+    def _stored(self, talk: _Talk, turn: int) -> StoredTurn | None:
+        return self._replay.get((talk.conversation.question_id, turn))
 
 
 def request_name(question_id: str, turn: int) -> str:

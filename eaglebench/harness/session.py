@@ -6,23 +6,23 @@ that a drift of the machine meets all arms alike. Results are on disk when a blo
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend, Runtime
 from eaglebench.contracts.generation import GenerationRequest
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import NothingMeasuredError, UsageError
-from eaglebench.harness.feed import AnswerRule, Feed, prompt_token_ids, request_name
+from eaglebench.harness.block import Block, Place, run_block
+from eaglebench.harness.feed import AnswerRule, Feed, prompt_token_ids
 from eaglebench.harness.progress import Progress
+from eaglebench.harness.resume import Finished, prime
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import RunConfig
-from eaglebench.store.encode import step_records, turn_record
-from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
 from eaglebench.store.run_folder import RunFolder
 
 WARMUP_TEXT = "Count slowly from one to twenty, and then back again."
@@ -44,13 +44,6 @@ class SessionPlan:
     replay: Replay | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    number: int
-    conversations: tuple[Conversation, ...]
-    arms: tuple[str, ...]
-
-
 class Session:
     """One run on one runtime into one folder."""
 
@@ -69,7 +62,7 @@ class Session:
         self.folder = folder
         self.progress = progress
         self.clock = clock
-        self._done = _finished(folder)
+        self._finished = Finished.read(folder)
 
     def run(self) -> None:
         """Run what is not on disk yet.
@@ -80,50 +73,76 @@ class Session:
         """
         work = [(cell, self._conversations(cell)) for cell in self.plan.cells]
         if not any(conversations for _, conversations in work):
-            raise NothingMeasuredError("there is no question to run")
+            raise NothingMeasuredError(
+                "there is no question to run",
+                hint=None if self.plan.replay is None else "the replay holds none of the questions",
+            )
         for cell, conversations in work:
             self._check_prompts(cell, conversations)
-        arms = self.config.arms
-        left = sum(
-            not self._is_done(cell, arm, talk)
-            for cell, talks in work
-            for talk in talks
-            for arm in arms
+        todo = [(cell, self._unfinished(cell, talks)) for cell, talks in work]
+        self.progress.start(
+            sum(len(block.conversations) for _, blocks in todo for block, _ in blocks)
         )
-        self.progress.start(left)
-        for cell, conversations in work:
-            self._run_cell(cell, conversations)
+        with _frozen_heap():
+            for cell, blocks in todo:
+                if blocks:
+                    self._run_cell(cell, blocks)
 
     def tau(self) -> dict[str, float]:
         """Near-tie thresholds, from the logit noise over this run's first prompts."""
         conversations = self._conversations(self.plan.cells[0])[:NOISE_PROMPTS]
-        prompts = [prompt_token_ids(talk, 0, (), self.runtime.tokenizer) for talk in conversations]
+        prompts = [self._first_prompt(talk) for talk in conversations]
         noise = self.runtime.measure_noise([prompt for prompt in prompts if len(prompt) > 1])
         return {"target": TAU_FACTOR * noise.target, "draft": TAU_FACTOR * noise.draft}
 
     # --- a cell -------------------------------------------------------------------------------
 
-    def _run_cell(self, cell: Cell, conversations: Sequence[Conversation]) -> None:
-        todo = [
-            block
-            for block in self._blocks(cell, conversations)
-            if any(self._left(cell, arm, block) for arm in block.arms)
-        ]
-        if not todo:
-            return
+    def _run_cell(self, cell: Cell, blocks: Sequence[tuple[Block, Place]]) -> None:
         with self._backends(cell) as backends:
-            for block in todo:
-                for order, arm in enumerate(block.arms):
-                    talks = self._left(cell, arm, block)
-                    if talks:
-                        self._run_block(cell, arm, backends[arm], block.number, order, talks)
+            for block, place in blocks:
+                feed = Feed(
+                    block.conversations, self.runtime.tokenizer, self._rule(), self.plan.replay
+                )
+                with _quiet_collector():
+                    done = run_block(
+                        block, place, feed=feed, backend=backends[place.knobs.arm], clock=self.clock
+                    )
+                self.folder.append(done.turns, done.steps, done.record)
+                wall_s = done.record.wall_s
+                self.progress.advance(
+                    cell.cell_id,
+                    place.knobs.arm,
+                    len(block.conversations),
+                    done.record.output_tokens / wall_s if wall_s > 0 else 0.0,
+                )
 
-    def _blocks(self, cell: Cell, conversations: Sequence[Conversation]) -> Iterator[_Block]:
+    def _unfinished(
+        self, cell: Cell, conversations: Sequence[Conversation]
+    ) -> list[tuple[Block, Place]]:
+        """Blocks in the order in which they run, each once an arm, without those on disk."""
         size = cell.knobs.parallel
         arms = self.config.arms
+        todo = []
         for number, start in enumerate(range(0, len(conversations), size)):
+            block = Block(number, tuple(conversations[start : start + size]))
             turned = arms if (number + self.config.seed) % 2 == 0 else arms[::-1]
-            yield _Block(number, tuple(conversations[start : start + size]), turned)
+            for order, arm in enumerate(turned):
+                if not self._finished.has_block(cell.cell_id, arm, block):
+                    todo.append((block, self._place(cell, arm, order)))
+        return todo
+
+    def _place(self, cell: Cell, arm: str, order: int) -> Place:
+        info = self.runtime.info
+        return Place(
+            run_id=self.folder.run_id,
+            cell_id=cell.cell_id,
+            knobs=cell.for_arm(arm),
+            order=order,
+            dtype=info.dtype,
+            device=info.device,
+            temperature=self.config.temperature,
+            seed=self.config.seed,
+        )
 
     @contextmanager
     def _backends(self, cell: Cell) -> Iterator[dict[str, Backend]]:
@@ -132,6 +151,7 @@ class Session:
             for arm in self.config.arms:
                 backends[arm] = self.runtime.backend(cell.for_arm(arm))
                 self._warm_up(backends[arm])
+                prime(backends[arm], self._finished.turns_of(cell.cell_id, arm), arm)
             yield backends
         finally:
             for backend in backends.values():
@@ -150,76 +170,6 @@ class Session:
                 pass
         backend.reset()
 
-    # --- a block ------------------------------------------------------------------------------
-
-    def _run_block(
-        self,
-        cell: Cell,
-        arm: str,
-        backend: Backend,
-        number: int,
-        order: int,
-        talks: Sequence[Conversation],
-    ) -> None:
-        feed = Feed(talks, self.runtime.tokenizer, self._rule())
-        knobs = cell.for_arm(arm)
-        turns: list[TurnRecord] = []
-        steps: list[StepRecord] = []
-        backend.take_step_times()
-        with _quiet_collector():
-            started_s = self.clock.now_s()
-            for observation in backend.generate(feed, self._replay_of(talks)):
-                asked = feed.answer(observation)
-                turns.append(
-                    turn_record(
-                        observation,
-                        knobs=knobs,
-                        prompt_token_ids=asked.prompt_token_ids,
-                        **self._where(cell, asked.conversation, asked.turn, number, order),
-                    )
-                )
-                steps += step_records(
-                    observation,
-                    cell_id=cell.cell_id,
-                    arm=arm,
-                    question_id=asked.conversation.question_id,
-                    turn=asked.turn,
-                )
-            wall_s = self.clock.now_s() - started_s
-        block = BlockRecord(
-            cell_id=cell.cell_id,
-            arm=arm,
-            block=number,
-            order=order,
-            question_ids=[talk.question_id for talk in talks],
-            output_tokens=sum(turn.output_tokens for turn in turns),
-            wall_s=wall_s,
-            **asdict(backend.take_step_times()),
-        )
-        self.folder.append(turns, steps, block)
-        self.progress.advance(
-            cell.cell_id, arm, len(talks), block.output_tokens / wall_s if wall_s > 0 else 0.0
-        )
-
-    def _where(
-        self, cell: Cell, talk: Conversation, turn: int, number: int, order: int
-    ) -> dict[str, object]:
-        info = self.runtime.info
-        return {
-            "run_id": self.folder.run_id,
-            "cell_id": cell.cell_id,
-            "round": number,
-            "order_in_round": order,
-            "question_id": talk.question_id,
-            "turn": turn,
-            "category": talk.category,
-            "measured": talk.turns[turn].measured,
-            "dtype": info.dtype,
-            "device": info.device,
-            "temperature": self.config.temperature,
-            "seed": self.config.seed,
-        }
-
     def _rule(self) -> AnswerRule:
         return AnswerRule(
             max_new_tokens=self.config.max_new_tokens,
@@ -227,17 +177,7 @@ class Session:
             stop_strings=tuple(self.config.stop),
         )
 
-    def _replay_of(self, talks: Sequence[Conversation]) -> Mapping[str, Sequence[int]] | None:
-        if self.plan.replay is None:
-            return None
-        return {
-            request_name(talk.question_id, turn): stored.output_token_ids
-            for talk in talks
-            for turn in range(len(talk.turns))
-            if (stored := self.plan.replay.get((talk.question_id, turn))) is not None
-        }
-
-    # --- what is there ------------------------------------------------------------------------
+    # --- what is asked ------------------------------------------------------------------------
 
     def _conversations(self, cell: Cell) -> list[Conversation]:
         """Conversations of a cell; under a replay only those that were stored whole."""
@@ -248,38 +188,46 @@ class Session:
         return [
             talk
             for talk in made
-            if all((talk.question_id, turn) in replay for turn in range(len(talk.turns)))
+            if all(
+                (stored := replay.get((talk.question_id, turn))) and stored.output_token_ids
+                for turn in range(len(talk.turns))
+            )
         ]
 
+    def _first_prompt(self, talk: Conversation) -> tuple[int, ...]:
+        stored = (self.plan.replay or {}).get((talk.question_id, 0))
+        if stored is not None and stored.prompt_token_ids is not None:
+            return stored.prompt_token_ids
+        return prompt_token_ids(talk, 0, (), self.runtime.tokenizer)
+
     def _check_prompts(self, cell: Cell, conversations: Sequence[Conversation]) -> None:
-        """Refuse first prompts that can't run, with both numbers, before anything is computed."""
+        """Refuse prompts that can't run, with both numbers, before anything is computed.
+
+        Prompts of later chat turns are not known yet; one that does not fit becomes a failed row.
+        """
         limit = _prompt_limit(cell.knobs, self.runtime.info.context_length)
         for talk in conversations:
-            num_tokens = len(prompt_token_ids(talk, 0, (), self.runtime.tokenizer))
-            if num_tokens == 0:
-                raise UsageError(f"question {talk.question_id}: the prompt has no tokens")
-            if num_tokens > limit and not self.config.continue_on_error:
-                raise UsageError(
-                    f"question {talk.question_id}: the prompt has {num_tokens} tokens; the pool "
-                    f"and the context leave room for {limit}",
-                    hint="raise --max-total-tokens or --context-length, or pass "
-                    "--continue-on-error to leave such questions out",
-                )
+            prompts = [self._first_prompt(talk)]
+            if talk.kind == "raw" and self.plan.replay is None:
+                prompts += [
+                    prompt_token_ids(talk, turn, (), self.runtime.tokenizer)
+                    for turn in range(1, len(talk.turns))
+                ]
+            for prompt in prompts:
+                self._check_length(talk.question_id, len(prompt), limit)
 
-    def _left(self, cell: Cell, arm: str, block: _Block) -> list[Conversation]:
-        return [talk for talk in block.conversations if not self._is_done(cell, arm, talk)]
-
-    def _is_done(self, cell: Cell, arm: str, talk: Conversation) -> bool:
-        return (cell.cell_id, arm, talk.question_id) in self._done
-
-
-def _finished(folder: RunFolder) -> set[tuple[str, str, str]]:
-    """Questions whose block was written to the end."""
-    return {
-        (block.cell_id, block.arm, question_id)
-        for block in folder.blocks()
-        for question_id in block.question_ids
-    }
+    def _check_length(self, question_id: str, num_tokens: int, limit: int) -> None:
+        if num_tokens == 0:
+            raise UsageError(
+                f"question {question_id}: the prompt has no tokens; expected at least one"
+            )
+        if num_tokens > limit and not self.config.continue_on_error:
+            raise UsageError(
+                f"question {question_id}: the prompt has {num_tokens} tokens; the pool and the "
+                f"context leave room for {limit}",
+                hint="raise --max-total-tokens or --context-length, or pass "
+                "--continue-on-error to leave such questions out",
+            )
 
 
 def _prompt_limit(knobs: EngineKnobs, model_limit: int) -> int:
@@ -287,6 +235,17 @@ def _prompt_limit(knobs: EngineKnobs, model_limit: int) -> int:
     context = min(knobs.context_length or model_limit, model_limit)
     one_more = 1  # the first output token
     return min(context - one_more, knobs.max_total_tokens - knobs.num_draft_nodes - one_more)
+
+
+@contextmanager
+def _frozen_heap() -> Iterator[None]:
+    """Take models and libraries out of the collector's sight: collecting between blocks is cheap."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager

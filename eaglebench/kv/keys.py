@@ -37,9 +37,7 @@ class _Key:
     def __init__(
         self, tokens: NDArray[np.int32] | Sequence[int], namespace: str | None = None
     ) -> None:
-        own = np.array(tokens, dtype=np.int32)
-        own.flags.writeable = False
-        self._fill(own, namespace)
+        self._fill(_frozen_tokens(tokens), namespace)
 
     def _fill(self, tokens: NDArray[np.int32], namespace: str | None) -> None:
         object.__setattr__(self, "tokens", tokens)
@@ -143,6 +141,17 @@ class BigramKey(_Key):
 
 
 PrefixKey = TokenKey | BigramKey
+
+
+def _frozen_tokens(tokens: NDArray[np.int32] | Sequence[int]) -> NDArray[np.int32]:
+    """Tokens that nobody can change: a read-only array as it is, anything else copied."""
+    if isinstance(tokens, np.ndarray) and tokens.dtype == np.int32:
+        owns_its_data = tokens.base is None  # a read-only view may look at data that changes
+        if owns_its_data and not tokens.flags.writeable:
+            return tokens
+    copied = np.array(tokens, dtype=np.int32)
+    copied.flags.writeable = False
+    return copied
 
 
 def _shared_tokens(left: NDArray[np.int32], right: NDArray[np.int32]) -> int:

@@ -38,7 +38,7 @@ class PageAllocator:
             raise InvariantError(f"a pool of {num_pages} pages holds nothing")
         self.num_pages = num_pages
         self.num_alloc_calls = 0
-        self._free_list = np.arange(1, num_pages + 1, dtype=np.int32)
+        self._free_list = _frozen(np.arange(1, num_pages + 1, dtype=np.int32))
         self._returned: list[NDArray[np.int32]] = []
         self._num_returned = 0
         self._is_free = np.ones(num_pages + 1, dtype=np.bool_)
@@ -51,7 +51,7 @@ class PageAllocator:
         return len(self._free_list) + self._num_returned
 
     def allocate(self, num_pages: int) -> NDArray[np.int32] | None:
-        """Take pages, [num_pages] int32; None, and nothing changed, when there are too few."""
+        """Take pages, [num_pages] int32, read-only; None, and no change, when there are too few."""
         if num_pages < 0:
             raise InvariantError(f"can't allocate {num_pages} pages")
         if num_pages > self.num_free:
@@ -74,13 +74,13 @@ class PageAllocator:
         """
         if not len(pages):
             return
-        given = np.array(pages, dtype=np.int32)
+        given = np.array(pages, dtype=np.int32)  # the caller's array may be a view of a row
         if given.min() <= DUMMY_PAGE or given.max() > self.num_pages:
             raise InvariantError(f"freed pages {_some(given)} outside 1 .. {self.num_pages}")
         if self._is_free[given].any():
             raise InvariantError(f"double free of pages {_some(given[self._is_free[given]])}")
         self._is_free[given] = True
-        if len(given) > 1 and len(np.unique(given)) != len(given):
+        if _has_duplicates(given):
             self._is_free[given] = False
             raise InvariantError(f"pages freed twice in one call: {_some(given)}")
         self._returned.append(given)
@@ -96,7 +96,7 @@ class PageAllocator:
         return np.concatenate([self._free_list, *self._returned])
 
     def _merge_returned(self) -> None:
-        self._free_list = np.sort(np.concatenate([self._free_list, *self._returned]))
+        self._free_list = _frozen(np.sort(np.concatenate([self._free_list, *self._returned])))
         self._returned = []
         self._num_returned = 0
 
@@ -110,11 +110,14 @@ class PageAllocator:
 
     def restore_state(self, state: AllocatorState) -> None:
         """Come back to a state: what was taken since is free, what was freed since is taken."""
+        self._is_free[self.free_pages()] = False
+        self._restore_lists(state)
+        self._is_free[self.free_pages()] = True
+
+    def _restore_lists(self, state: AllocatorState) -> None:
         self._free_list = state.free_list
         self._returned = list(state.returned)
         self._num_returned = state.num_returned
-        self._is_free[:] = False
-        self._is_free[self.free_pages()] = True
         self._changes = state.changes
 
     @contextmanager
@@ -132,9 +135,22 @@ class PageAllocator:
         finally:
             foreign = self._changes != changes_inside
             if lent is not None and not foreign:
-                self.restore_state(state)
+                self._restore_lists(state)
+                self._is_free[lent] = True  # nothing else changed, so no walk over all pages
         if foreign:
             raise InvariantError("pages were taken or freed while scratch pages were lent")
+
+
+def _frozen(pages: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The same array, read-only: what was handed out stays part of a saved state."""
+    pages.flags.writeable = False
+    return pages
+
+
+def _has_duplicates(pages: NDArray[np.int32]) -> bool:
+    if bool((pages[1:] > pages[:-1]).all()):  # the common case: an ascending run
+        return False
+    return len(np.unique(pages)) != len(pages)
 
 
 def _some(pages: NDArray[np.int32]) -> str:

@@ -41,6 +41,7 @@ class Node:
         "is_queued",
         "last_used",
         "lock_count",
+        "namespace",
         "pages",
         "parent",
         "residency",
@@ -65,6 +66,7 @@ class Node:
         self.last_used = last_used
         self.is_dead = False
         self.is_queued = False  # whether the eviction queue holds an entry for this node
+        self.namespace: str | None = None  # of a root; the nodes below it don't repeat it
         self.residency: object | None = None
 
     def path(self) -> Iterator["Node"]:
@@ -129,6 +131,7 @@ class RadixTree:
         root = self.roots.get(namespace)
         if root is None:
             root = Node(None, b"", _NO_TOKENS, _NO_PAGES, self._uses)
+            root.namespace = namespace
             self.roots[namespace] = root
         return root
 
@@ -165,7 +168,10 @@ class RadixTree:
         self, parent: Node, key: PrefixKey, from_unit: int, pages: NDArray[np.int32]
     ) -> Node:
         token = key.page_token(from_unit, self.geometry)
-        leaf = Node(parent, token, key.tokens[from_unit:], pages, self._uses)
+        tokens = key.tokens[from_unit:]
+        if from_unit:  # a view would keep the whole key alive for the sake of its tail
+            tokens, pages = tokens.copy(), pages.copy()
+        leaf = Node(parent, token, tokens, pages, self._uses)
         parent.children[token] = leaf
         self.num_evictable_pages += len(pages)
         self._enqueue(leaf)
@@ -246,15 +252,8 @@ class RadixTree:
         self.num_evictable_pages -= len(leaf.pages)
         if parent.parent is not None:
             self._enqueue(parent)
-        else:
-            self._forget_empty_roots(parent)
-
-    def _forget_empty_roots(self, root: Node) -> None:
-        if root.children:
-            return
-        for namespace, each in list(self.roots.items()):
-            if each is root and namespace is not None:
-                del self.roots[namespace]
+        elif not parent.children and self.roots.get(parent.namespace) is parent:
+            del self.roots[parent.namespace]
 
     def _enqueue(self, node: Node) -> None:
         """Put an unlocked leaf in the eviction queue; others are put there when they become one."""

@@ -96,7 +96,8 @@ class FusedLayer(nn.Module):
         cos, sin = position_embeddings
         hidden = hidden + self._attend(self.input_norm(hidden), cos[0], sin[0], paged)
         gate, up = self.gate_up(self.post_norm(hidden)).chunk(2, dim=-1)
-        return (hidden + self.down(self.activation(gate) * up))[None]
+        hidden = hidden + self.down(self.activation(gate) * up)
+        return hidden[None]
 
     def _attend(self, hidden: Tensor, cos: Tensor, sin: Tensor, paged: Any) -> Tensor:
         qkv = self.qkv(hidden).view(hidden.shape[0], -1, self.head_dim)

@@ -8,7 +8,7 @@ from typing import Any
 
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.acceptance import Counts, Speed, acceptance_by_position, pool, speed
-from eaglebench.stats.pairing import Pair, Tau, pair_turns
+from eaglebench.stats.pairing import Pair, PairClass, Tau, pair_turns
 from eaglebench.stats.signflip import sign_flip_p_value
 
 BASELINE = "no-cache"
@@ -27,7 +27,7 @@ class Difference:
     log_ratio: tuple[float, float, float] | None
     p_value: float | None
 
-    def count(self, kind: str) -> int:
+    def count(self, kind: PairClass) -> int:
         """Turns of one class."""
         return Counter(pair.kind for pair in self.pairs)[kind]
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from eaglebench.report.paste import paste_lines
 from eaglebench.report.rows import BASELINE, Difference, Row
+from eaglebench.stats.pairing import PairClass
 
 WIDE = 120
 SHOWN_PAIRS = 8
@@ -93,11 +94,8 @@ def _print_difference(row: Row, difference: Difference, console: Console) -> Non
         f"{difference.count('near-tie')} near-ties",
         f"{difference.num_same_output} same output",
     ]
-    parts += [
-        f"{difference.count(kind)} {kind}"
-        for kind in ("diverged-prompt", "failed")
-        if difference.count(kind)
-    ]
+    other: tuple[PairClass, ...] = ("diverged-prompt", "failed")
+    parts += [f"{difference.count(kind)} {kind}" for kind in other if difference.count(kind)]
     if difference.p_value is not None and difference.p_value < 1:
         parts.append(f"p(shorter) = {difference.p_value:.4f}")
     name = f"{row.cell_id} {row.arm}"

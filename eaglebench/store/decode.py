@@ -15,7 +15,11 @@ _TIMES = tuple(StepTimes.__dataclass_fields__)
 def measured_turns(folder: RunFolder) -> list[MeasuredTurn]:
     """All turns of a run with their verify steps."""
     steps = folder.steps()
-    return [_turn(record, steps.get(record.key, [])) for record in folder.turns()]
+    return [
+        # A turn that ran again after a crash may have been longer before; its line counts.
+        _turn(record, steps.get(record.key, [])[: record.verify_steps])
+        for record in folder.turns()
+    ]
 
 
 def measured_blocks(folder: RunFolder) -> list[MeasuredBlock]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from hashlib import sha256
 
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.contracts.observation import RequestObservation
@@ -13,6 +14,11 @@ def histogram(accepted_per_step: Sequence[int], num_draft_nodes: int) -> list[in
     """How many verify steps accepted 0, 1, .. num_draft_nodes proposed tokens."""
     counts = Counter(accepted_per_step)
     return [counts[accepted] for accepted in range(num_draft_nodes + 1)]
+
+
+def ids_digest(token_ids: Sequence[int]) -> str:
+    """SHA-256 over token ids."""
+    return sha256(",".join(map(str, token_ids)).encode()).hexdigest()
 
 
 def turn_record(
@@ -40,6 +46,8 @@ def turn_record(
             "accepted_per_step": list(observation.accepted_per_step),
             "prompt_token_ids": list(prompt_token_ids),
             "output_token_ids": list(observation.output_token_ids),
+            "prompt_sha256": ids_digest(prompt_token_ids),
+            "output_sha256": ids_digest(observation.output_token_ids),
             "prefill_gap": observation.prefill_gap,
             "t_queue_s": times.queue_s,
             "t_prefill_s": times.prefill_s,

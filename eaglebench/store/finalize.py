@@ -2,19 +2,21 @@
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from eaglebench.errors import StorageError
-from eaglebench.store.lines import write_text
-from eaglebench.store.run_folder import RunFolder
+from eaglebench.errors import InputFileError, StorageError
+from eaglebench.store.lines import write_json, write_text
+from eaglebench.store.records import PromptRecord
+from eaglebench.store.run_folder import RunFolder, list_runs
 
 
 def write_tables(folder: RunFolder) -> None:
-    """`requests.parquet` and `steps.parquet`; the latter takes the place of `steps.jsonl`.
+    """`requests.parquet`, `prompts.jsonl`, `steps.parquet`; the last replaces `steps.jsonl`.
 
     Raises:
         StorageError: the disk refuses; the lines are intact.
@@ -22,8 +24,42 @@ def write_tables(folder: RunFolder) -> None:
     _write_parquet(folder.path / "requests.parquet", folder.turns())
     steps = [record for records in folder.steps().values() for record in records]
     _write_parquet(folder.path / "steps.parquet", steps)
+    _write_prompts(folder)
     if steps:
         (folder.path / "steps.jsonl").unlink(missing_ok=True)
+
+
+def _write_prompts(folder: RunFolder) -> None:
+    prompts = {
+        (turn.question_id, turn.turn, turn.prompt_sha256): PromptRecord(
+            question_id=turn.question_id,
+            turn=turn.turn,
+            category=turn.category,
+            prompt_sha256=turn.prompt_sha256,
+            prompt_token_ids=turn.prompt_token_ids,
+        )
+        for turn in folder.turns()
+    }
+    text = "".join(prompt.model_dump_json() + "\n" for prompt in prompts.values())
+    write_text(folder.path / "prompts.jsonl", text)
+
+
+def write_comparison(folder: RunFolder, comparison: Mapping[str, Any]) -> None:
+    """`comparison.json`: arm against arm, question by question."""
+    write_json(folder.path / "comparison.json", comparison)
+
+
+def write_index(root: Path) -> None:
+    """`index.jsonl`: one line a run, made anew from the manifests; unreadable runs are left out."""
+    lines = []
+    for run in list_runs(root):
+        try:
+            manifest = run.manifest()
+        except InputFileError:
+            continue
+        kept = {name: manifest.get(name) for name in ("run_id", "status", "started", "ended")}
+        lines.append(json.dumps({**kept, "suite": manifest["suite"]["name"]}, sort_keys=True))
+    write_text(root / "index.jsonl", "".join(line + "\n" for line in lines))
 
 
 def _write_parquet(path: Path, records: Sequence[BaseModel]) -> None:

@@ -53,8 +53,15 @@ def read_lines(path: Path, kind: type[Line]) -> tuple[list[Line], str | None]:
         except ValidationError as error:
             if number == len(pieces):
                 return records, f"{path.name}: dropped a last line that was cut off"
-            reason = error.errors()[0]["msg"]
-            raise InputFileError(path, f"no {kind.__name__}: {reason}", line=number) from error
+            finding = error.errors()[0]
+            where = ".".join(str(part) for part in finding["loc"])
+            reason = f"{where}: {finding['msg']}" if where else finding["msg"]
+            raise InputFileError(
+                path,
+                f"expected a {kind.__name__}; {reason}",
+                line=number,
+                hint="the file was changed by hand, or written by another version of eaglebench",
+            ) from error
     return records, None
 
 

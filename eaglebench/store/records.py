@@ -5,13 +5,56 @@
 `blocks.jsonl`    one line a timed block of an arm (`BlockRecord`)
 """
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from eaglebench.contracts.generation import FinishReason
 
 SCHEMA_VERSION = 1
+
+
+class Manifest(BaseModel):
+    """What every reader of `run.json` may rely on; more is kept as it is."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    status: str
+    config: dict[str, Any]
+    suite: "NamedSuite"
+    models: "NamedModels"
+    tau: dict[str, float] | None = None
+
+
+class NamedSuite(BaseModel):
+    """Which suite was run."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+    version: int
+
+
+class NamedModels(BaseModel):
+    """Which models were run."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    target_id: str
+    dtype: str
+    warnings: list[str]
+
+
+class PromptRecord(BaseModel):
+    """One prompt as it was fed; arms share it unless an earlier answer differed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question_id: str
+    turn: int
+    category: str
+    prompt_sha256: str
+    prompt_token_ids: list[int]
 
 
 class _Line(BaseModel):
@@ -63,6 +106,8 @@ class TurnRecord(_Line):
     accepted_per_step: list[int]
     prompt_token_ids: list[int]
     output_token_ids: list[int]
+    prompt_sha256: str
+    output_sha256: str
     prefill_gap: float | None
     t_queue_s: float
     t_prefill_s: float

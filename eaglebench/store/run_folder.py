@@ -5,7 +5,8 @@ results/runs/<id>/
   environment.json  fingerprint
   requests.jsonl    appended live       requests.parquet   written at the end
   steps.jsonl       appended live       steps.parquet      takes its place at the end
-  blocks.jsonl      appended live       cells.csv          for people
+  blocks.jsonl      appended live       prompts.jsonl      every distinct prompt, at the end
+  comparison.json   arm against arm     cells.csv          for people
 """
 
 import json
@@ -16,9 +17,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from eaglebench.errors import InputFileError, StorageError, UsageError
 from eaglebench.store.lines import append_lines, drop_broken_tail, read_lines, write_json
-from eaglebench.store.records import SCHEMA_VERSION, BlockRecord, StepRecord, TurnRecord
+from eaglebench.store.records import (
+    SCHEMA_VERSION,
+    BlockRecord,
+    Manifest,
+    StepRecord,
+    TurnRecord,
+)
 
 Status = Literal["running", "done", "failed", "partial"]
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -115,12 +124,21 @@ class RunFolder:
             raise InputFileError(path, f"can't be read: {error.strerror}") from error
         except ValueError as error:
             raise InputFileError(path, f"is no JSON: {error}") from error
-        version = manifest.get("schema_version") if isinstance(manifest, dict) else None
-        if version != SCHEMA_VERSION:
+        if not isinstance(manifest, dict):
+            raise InputFileError(path, f"expected an object, found {type(manifest).__name__}")
+        version = manifest.get("schema_version")
+        if version != SCHEMA_VERSION or isinstance(version, bool):
             raise InputFileError(
                 path,
                 f"schema version {version!r}; this version of eaglebench reads {SCHEMA_VERSION}",
+                hint="it was written by another version of eaglebench, or is no run",
             )
+        try:
+            Manifest.model_validate(manifest)
+        except ValidationError as error:
+            finding = error.errors()[0]
+            where = ".".join(str(part) for part in finding["loc"])
+            raise InputFileError(path, f"{where}: {finding['msg']}") from error
         return dict(manifest)
 
     def turns(self) -> list[TurnRecord]:
@@ -129,8 +147,19 @@ class RunFolder:
         return list({record.key: record for record in records}.values())
 
     def blocks(self) -> list[BlockRecord]:
-        """All finished blocks."""
-        return read_lines(self.path / "blocks.jsonl", BlockRecord)[0]
+        """All finished blocks; a later line for the same block replaces an earlier one."""
+        records, _ = read_lines(self.path / "blocks.jsonl", BlockRecord)
+        return list({(r.cell_id, r.arm, r.block): r for r in records}.values())
+
+    def notices(self) -> list[str]:
+        """What was dropped because a line was cut off."""
+        kinds = {
+            "requests.jsonl": TurnRecord,
+            "steps.jsonl": StepRecord,
+            "blocks.jsonl": BlockRecord,
+        }
+        found = [read_lines(self.path / name, kind)[1] for name, kind in kinds.items()]
+        return [notice for notice in found if notice is not None]
 
     def steps(self) -> dict[tuple[str, str, str, int], list[StepRecord]]:
         """Verify steps by cell, arm, question and turn."""
@@ -140,12 +169,19 @@ class RunFolder:
         return {key: [steps[i] for i in sorted(steps)] for key, steps in grouped.items()}
 
     def _step_records(self) -> list[StepRecord]:
+        """Steps of the table, then those that were appended after it was written."""
+        appended = read_lines(self.path / "steps.jsonl", StepRecord)[0]
         parquet = self.path / "steps.parquet"
         if not parquet.exists():
-            return read_lines(self.path / "steps.jsonl", StepRecord)[0]
-        import pyarrow.parquet as pq  # noqa: PLC0415  # slow to import, seldom needed
+            return appended
+        import pyarrow as pa  # noqa: PLC0415  # slow to import, seldom needed
+        import pyarrow.parquet as pq  # noqa: PLC0415
 
-        return [StepRecord.model_validate(row) for row in pq.read_table(parquet).to_pylist()]
+        try:
+            rows = pq.read_table(parquet).to_pylist()
+            return [StepRecord.model_validate(row) for row in rows] + appended
+        except (OSError, pa.ArrowException, ValidationError) as error:
+            raise InputFileError(parquet, f"is no table of verify steps: {error}") from error
 
 
 def find_run(root: Path, name: str) -> RunFolder:

@@ -1,0 +1,147 @@
+"""Load the models, run the session, print the tables: the part of `run` that takes time."""
+
+import sys
+from contextlib import nullcontext
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import eaglebench
+from eaglebench.assets.resolve import default_draft, resolve_model
+from eaglebench.backends.registry import open_profiler, open_runtime
+from eaglebench.cli.console import notice
+from eaglebench.cli.progress_display import progress_display
+from eaglebench.cli.results import load_rows
+from eaglebench.cli.run_flow import Plan, RunOutput, conversations_of
+from eaglebench.cli.show_command import print_run
+from eaglebench.cli.stored import folder_to_resume, read_replay
+from eaglebench.clock import MonotonicClock
+from eaglebench.contracts.backend import ModelChoice, Runtime
+from eaglebench.errors import UsageError
+from eaglebench.harness.environment import fingerprint, git_state
+from eaglebench.harness.session import Session, SessionPlan
+from eaglebench.plan.replay import Replay
+from eaglebench.plan.run_config import RunConfig
+from eaglebench.store.finalize import write_cells_csv, write_tables
+from eaglebench.store.run_folder import RunFolder
+
+AL_DEFINITION = "emitted/verify_steps"
+
+
+def measure(plan: Plan, output: RunOutput) -> None:
+    """Run a plan, keep its results, print its tables.
+
+    Raises:
+        UsageError: the models can't be had or don't fit, or a prompt can't run.
+        StorageError: the results can't be written.
+        KeyboardInterrupt: after saying where the finished questions are.
+    """
+    config = plan.config
+    replay = read_replay(output.output_dir, config.replay) if config.replay else None
+    resumed = folder_to_resume(output.output_dir, plan.resume, config) if plan.resume else None
+    choice = model_choice(config, needs_draft=any(c.knobs.num_steps for c in plan.expansion.cells))
+    notice(f"loading {config.model}")
+    runtime = open_runtime(choice)
+    try:
+        folder = resumed or RunFolder.create(
+            Path(output.output_dir),
+            config.experiment_name or config.suite,
+            config.model_dump(mode="json"),
+            datetime.now(UTC),
+        )
+        _run(plan, output, runtime, folder, replay)
+    finally:
+        runtime.close()
+    print_run(folder, is_json=output.is_json)
+    notice(f"results: {folder.path}")
+
+
+def _run(
+    plan: Plan, output: RunOutput, runtime: Runtime, folder: RunFolder, replay: Replay | None
+) -> None:
+    """Run the session in its folder; whatever happens, the folder says how far it came."""
+    folder.prepare_resume()
+    if not plan.resume:
+        _describe(plan, runtime, folder)
+    profiler = open_profiler(folder.path / "trace.json") if plan.config.profile else nullcontext()
+    with progress_display(output.progress) as progress:
+        session = Session(
+            SessionPlan(
+                config=plan.config,
+                cells=plan.expansion.cells,
+                conversations_of=lambda cell: conversations_of(plan, cell, runtime.tokenizer),
+                replay=replay,
+            ),
+            runtime,
+            folder,
+            progress=progress,
+            clock=MonotonicClock(),
+        )
+        try:
+            folder.set_status("running", tau=session.tau())
+            with profiler:
+                session.run()
+        except KeyboardInterrupt:
+            folder.set_status("partial", ended=_now())
+            notice(f"interrupted; finished questions are in {folder.path}")
+            notice(f"go on with: eaglebench run --resume {folder.run_id}")
+            raise
+        except Exception:
+            folder.set_status("failed", ended=_now())
+            raise
+    folder.set_status("done", ended=_now())
+    write_tables(folder)
+    write_cells_csv(folder, [row.as_dict() for row in load_rows(folder)])
+
+
+def _describe(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:
+    """Write the manifest and the fingerprint before anything is measured."""
+    config, suite = plan.config, plan.suite
+    folder.write_environment(fingerprint(runtime.info, config.num_threads))
+    folder.write_manifest(
+        {
+            "status": "running",
+            "argv": sys.argv[1:],
+            "config": config.model_dump(mode="json"),
+            "cells": [cell.cell_id for cell in plan.expansion.cells],
+            "skipped": [asdict(cell) for cell in plan.expansion.skipped],
+            "suite": {"name": suite.name, "version": suite.version},
+            "models": asdict(runtime.info),
+            "git": git_state(Path(eaglebench.__file__).parent),
+            "al_definition": AL_DEFINITION,
+            "started": _now(),
+        }
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def model_choice(config: RunConfig, *, needs_draft: bool) -> ModelChoice:
+    """The models as local folders, fetched if need be.
+
+    Raises:
+        UsageError: a model can't be had, or no head is known for the target.
+    """
+    draft_name = config.draft_model or default_draft(config.model)
+    if not needs_draft:
+        draft_name = None
+    elif draft_name is None:
+        raise UsageError(
+            f"no EAGLE head is known for {config.model}",
+            hint="name one with --draft-model, or decode plainly with --algorithm NONE",
+        )
+    target = resolve_model(config.model, notice=notice)
+    draft = resolve_model(draft_name, notice=notice) if draft_name else None
+    return ModelChoice(
+        target=str(target),
+        draft=str(draft) if draft else None,
+        target_name=config.model,
+        draft_name=draft_name,
+        dtype=config.dtype,
+        device=config.device,
+        attention_backend=config.attention_backend,
+        trust_remote_code=config.trust_remote_code,
+        num_threads=config.num_threads,
+    )

@@ -1,0 +1,27 @@
+"""Stored runs as rows of the table."""
+
+from eaglebench.errors import NothingMeasuredError
+from eaglebench.report.rows import Row, make_rows
+from eaglebench.stats.pairing import Tau
+from eaglebench.store.decode import measured_blocks, measured_turns
+from eaglebench.store.run_folder import RunFolder
+
+
+def load_rows(folder: RunFolder) -> list[Row]:
+    """Rows of a run, from its lines.
+
+    Raises:
+        NothingMeasuredError: the run holds no finished turn.
+    """
+    turns = measured_turns(folder)
+    if not turns:
+        raise NothingMeasuredError(
+            f"run {folder.run_id} holds no finished question",
+            hint="eaglebench list shows the runs there are",
+        )
+    tau = folder.manifest().get("tau") or {}
+    return make_rows(
+        turns,
+        measured_blocks(folder),
+        Tau(target=float(tau.get("target", 0.0)), draft=float(tau.get("draft", 0.0))),
+    )

@@ -1,0 +1,100 @@
+"""One block of conversations through one arm, timed, and its records."""
+
+from dataclasses import asdict, dataclass
+
+from eaglebench.clock import Clock
+from eaglebench.contracts.backend import Backend
+from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.contracts.observation import RequestObservation
+from eaglebench.harness.feed import Asked, Feed
+from eaglebench.plan.conversation import Conversation
+from eaglebench.store.encode import step_records, turn_record
+from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Conversations that run together; `number` counts from 0 within a cell."""
+
+    number: int
+    conversations: tuple[Conversation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a block's records belong; `order` is the arm's place within its block."""
+
+    run_id: str
+    cell_id: str
+    knobs: EngineKnobs
+    order: int
+    dtype: str
+    device: str
+    temperature: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class DoneBlock:
+    """The records of a finished block."""
+
+    turns: list[TurnRecord]
+    steps: list[StepRecord]
+    record: BlockRecord
+
+
+def run_block(
+    block: Block, place: Place, *, feed: Feed, backend: Backend, clock: Clock
+) -> DoneBlock:
+    """Run a block. Only generation lies between the two readings of the clock."""
+    done: list[tuple[RequestObservation, Asked]] = []
+    backend.take_step_times()
+    started_s = clock.now_s()
+    for observation in backend.generate(feed, feed.replayed_tokens):
+        done.append((observation, feed.answer(observation)))  # noqa: PERF401  # the feed needs it now
+    wall_s = clock.now_s() - started_s
+    times = backend.take_step_times()
+    record = BlockRecord(
+        cell_id=place.cell_id,
+        arm=place.knobs.arm,
+        block=block.number,
+        order=place.order,
+        question_ids=[talk.question_id for talk in block.conversations],
+        output_tokens=sum(observation.counters.output_tokens for observation, _ in done),
+        wall_s=wall_s,
+        **asdict(times),
+    )
+    turns = [_turn(block, place, observation, asked) for observation, asked in done]
+    steps = [step for observation, asked in done for step in _steps(place, observation, asked)]
+    return DoneBlock(turns, steps, record)
+
+
+def _turn(block: Block, place: Place, observation: RequestObservation, asked: Asked) -> TurnRecord:
+    talk = asked.conversation
+    return turn_record(
+        observation,
+        knobs=place.knobs,
+        prompt_token_ids=asked.prompt_token_ids,
+        run_id=place.run_id,
+        cell_id=place.cell_id,
+        round=block.number,
+        order_in_round=place.order,
+        question_id=talk.question_id,
+        turn=asked.turn,
+        category=talk.category,
+        measured=talk.turns[asked.turn].measured,
+        dtype=place.dtype,
+        device=place.device,
+        temperature=place.temperature,
+        seed=place.seed,
+    )
+
+
+def _steps(place: Place, observation: RequestObservation, asked: Asked) -> list[StepRecord]:
+    return step_records(
+        observation,
+        cell_id=place.cell_id,
+        arm=place.knobs.arm,
+        question_id=asked.conversation.question_id,
+        turn=asked.turn,
+    )

@@ -1,0 +1,91 @@
+"""What an interrupted run has finished, and how its caches are brought back.
+
+A block counts as finished when its own line, all its turns and all their verify steps are on disk;
+anything less runs again, and the new lines replace the old ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eaglebench.contracts.backend import Backend
+from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.harness.block import Block
+from eaglebench.store.records import TurnRecord
+from eaglebench.store.run_folder import RunFolder
+
+_NOTHING_SHARED = {"no-cache", "force-miss"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Finished blocks by cell, arm and number, and the turns in them."""
+
+    blocks: dict[tuple[str, str, int], frozenset[str]]
+    turns: tuple[TurnRecord, ...]
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> "Finished":
+        """What a folder holds."""
+        steps = folder.steps()
+        whole = tuple(
+            turn for turn in folder.turns() if len(steps.get(turn.key, ())) == turn.verify_steps
+        )
+        stored = {(turn.cell_id, turn.arm, turn.question_id) for turn in whole}
+        blocks = {
+            (block.cell_id, block.arm, block.block): frozenset(block.question_ids)
+            for block in folder.blocks()
+            if all((block.cell_id, block.arm, name) in stored for name in block.question_ids)
+        }
+        return cls(blocks, whole)
+
+    def has_block(self, cell_id: str, arm: str, block: Block) -> bool:
+        """Whether every turn of a block is there; a failed turn ends a chat early."""
+        asked = {talk.question_id for talk in block.conversations}
+        if self.blocks.get((cell_id, arm, block.number)) != asked:
+            return False
+        return all(
+            self._is_whole(cell_id, arm, talk.question_id, len(talk.turns))
+            for talk in block.conversations
+        )
+
+    def turns_of(self, cell_id: str, arm: str) -> list[TurnRecord]:
+        """Turns of the finished blocks of an arm, in the order in which they ended."""
+        done = {
+            name
+            for (cell, of_arm, _), names in self.blocks.items()
+            if (cell, of_arm) == (cell_id, arm)
+            for name in names
+        }
+        return [
+            turn
+            for turn in self.turns
+            if (turn.cell_id, turn.arm) == (cell_id, arm) and turn.question_id in done
+        ]
+
+    def _is_whole(self, cell_id: str, arm: str, question_id: str, num_turns: int) -> bool:
+        mine = [
+            turn
+            for turn in self.turns
+            if (turn.cell_id, turn.arm, turn.question_id) == (cell_id, arm, question_id)
+        ]
+        return len(mine) == num_turns or any(turn.error is not None for turn in mine)
+
+
+def prime(backend: Backend, turns: Sequence[TurnRecord], arm: str) -> None:
+    """Fill a fresh cache with what finished turns left in it, so that later hits are the same.
+
+    Each turn's tokens are computed once more as a prompt; the last one, whose KV was never
+    written, is replayed as its only answer.
+    """
+    if arm in _NOTHING_SHARED or not turns:
+        return
+    ran = [turn for turn in turns if turn.output_token_ids]
+    for number, turn in enumerate(ran):  # one after another: two that run together can't share
+        request = GenerationRequest(
+            request_id=f"prime/{number}",
+            prompt_token_ids=(*turn.prompt_token_ids, *turn.output_token_ids[:-1]),
+            max_new_tokens=1,
+        )
+        for _ in backend.generate([request], {request.request_id: turn.output_token_ids[-1:]}):
+            pass
+    backend.take_step_times()

@@ -23,7 +23,7 @@ from eaglebench.harness.session import Session, SessionPlan
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.store.finalize import write_cells_csv, write_tables
-from eaglebench.store.run_folder import RunFolder
+from eaglebench.store.run_folder import RunFolder, Status
 
 AL_DEFINITION = "emitted/verify_steps"
 
@@ -77,19 +77,19 @@ def _run(
             progress=progress,
             clock=MonotonicClock(),
         )
+        status: Status = "failed"
         try:
             folder.set_status("running", tau=session.tau())
             with profiler:
                 session.run()
+            status = "done"
         except KeyboardInterrupt:
-            folder.set_status("partial", ended=_now())
+            status = "partial"
             notice(f"interrupted; finished questions are in {folder.path}")
             notice(f"go on with: eaglebench run --resume {folder.run_id}")
             raise
-        except Exception:
-            folder.set_status("failed", ended=_now())
-            raise
-    folder.set_status("done", ended=_now())
+        finally:
+            folder.set_status(status, ended=_now())
     write_tables(folder)
     write_cells_csv(folder, [row.as_dict() for row in load_rows(folder)])
 

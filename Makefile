@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-full check format lint types architecture gate clean
+.PHONY: demo test test-full check format format-check lint types tests gpu clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,6 +38,9 @@ types: $(STAMP)
 
 tests: $(STAMP)
 	$(BIN)/python -m pytest -m "not full and not slow and not gpu" -n 2
+
+gpu: $(STAMP)  ## the gpu tests and a short benchmark, on a CUDA machine
+	PYTHON=$(BIN)/python tools/gpu_check.sh
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
-from eaglebench.contracts.backend import NumericNoise, RuntimeInfo
+from eaglebench.contracts.backend import NumericNoise, RuntimeInfo, Tokenizer
 from eaglebench.contracts.generation import FinishReason, GenerationRequest
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.contracts.observation import (
@@ -266,7 +266,7 @@ class ScriptedRuntime:
 
     def __init__(self, plants: Mapping[str, Sequence[Plant]] | None = None) -> None:
         self.plants = dict(plants or {})
-        self.tokenizer = ByteTokenizer()
+        self.tokenizer: Tokenizer = ByteTokenizer()
         self.backends: list[ScriptedBackend] = []
         self.is_closed = False
         self.info = RuntimeInfo(

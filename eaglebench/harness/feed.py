@@ -62,7 +62,7 @@ class Feed:
     @property
     def replayed_tokens(self) -> dict[str, Sequence[int]] | None:
         """What is fed as the target's choices, by request; None without a replay."""
-        named = {
+        named: dict[str, Sequence[int]] = {
             request_name(talk.conversation.question_id, turn): stored.output_token_ids
             for talk in self._talks.values()
             for turn in range(_length(talk))

@@ -4,6 +4,7 @@ A block counts as finished when its own line, all its turns and all their verify
 anything less runs again, and the new lines replace the old ones.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,23 +31,22 @@ class Finished:
         whole = tuple(
             turn for turn in folder.turns() if len(steps.get(turn.key, ())) == turn.verify_steps
         )
-        stored = {(turn.cell_id, turn.arm, turn.question_id) for turn in whole}
-        blocks = {
-            (block.cell_id, block.arm, block.block): frozenset(block.question_ids)
-            for block in folder.blocks()
-            if all((block.cell_id, block.arm, name) in stored for name in block.question_ids)
-        }
+        asked = {(turn.cell_id, turn.arm, turn.question_id) for turn in whole}
+        delivered: Counter[tuple[str, str, str]] = Counter()
+        for turn in whole:
+            delivered[turn.cell_id, turn.arm, turn.question_id] += turn.output_tokens
+        blocks: dict[tuple[str, str, int], frozenset[str]] = {}
+        for block in folder.blocks():
+            keys = [(block.cell_id, block.arm, name) for name in block.question_ids]
+            tokens = sum(delivered[key] for key in keys)
+            if all(key in asked for key in keys) and tokens == block.output_tokens:
+                blocks[block.cell_id, block.arm, block.block] = frozenset(block.question_ids)
         return cls(blocks, whole)
 
     def has_block(self, cell_id: str, arm: str, block: Block) -> bool:
-        """Whether every turn of a block is there; a failed turn ends a chat early."""
-        asked = {talk.question_id for talk in block.conversations}
-        if self.blocks.get((cell_id, arm, block.number)) != asked:
-            return False
-        return all(
-            self._is_whole(cell_id, arm, talk.question_id, len(talk.turns))
-            for talk in block.conversations
-        )
+        """Whether a block of exactly these questions is there."""
+        asked = frozenset(talk.question_id for talk in block.conversations)
+        return self.blocks.get((cell_id, arm, block.number)) == asked
 
     def turns_of(self, cell_id: str, arm: str) -> list[TurnRecord]:
         """Turns of the finished blocks of an arm, in the order in which they ended."""
@@ -61,14 +61,6 @@ class Finished:
             for turn in self.turns
             if (turn.cell_id, turn.arm) == (cell_id, arm) and turn.question_id in done
         ]
-
-    def _is_whole(self, cell_id: str, arm: str, question_id: str, num_turns: int) -> bool:
-        mine = [
-            turn
-            for turn in self.turns
-            if (turn.cell_id, turn.arm, turn.question_id) == (cell_id, arm, question_id)
-        ]
-        return len(mine) == num_turns or any(turn.error is not None for turn in mine)
 
 
 def prime(backend: Backend, turns: Sequence[TurnRecord], arm: str) -> None:

@@ -74,7 +74,7 @@ def _write_parquet(path: Path, records: Sequence[BaseModel]) -> None:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise StorageError(f"{path} can't be written: {error.strerror}") from error
+        raise StorageError(f"{path} can't be written: {error.strerror or error}") from error
 
 
 def write_cells_csv(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> None:

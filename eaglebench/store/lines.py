@@ -26,7 +26,7 @@ def append_lines(path: Path, lines: Iterable[BaseModel]) -> None:
             file.write(text)
     except OSError as error:
         raise StorageError(
-            f"{path} can't be written: {error.strerror}",
+            f"{path} can't be written: {error.strerror or error}",
             hint="finished questions are kept; free some space and run again with --resume",
         ) from error
 
@@ -42,7 +42,7 @@ def read_lines(path: Path, kind: type[Line]) -> tuple[list[Line], str | None]:
     except FileNotFoundError:
         return [], None
     except OSError as error:
-        raise InputFileError(path, f"can't be read: {error.strerror}") from error
+        raise InputFileError(path, f"can't be read: {error.strerror or error}") from error
     pieces = raw.split(b"\n")
     records: list[Line] = []
     for number, piece in enumerate(pieces, start=1):
@@ -93,4 +93,4 @@ def write_text(path: Path, text: str) -> None:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise StorageError(f"{path} can't be written: {error.strerror}") from error
+        raise StorageError(f"{path} can't be written: {error.strerror or error}") from error

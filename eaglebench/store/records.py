@@ -14,18 +14,6 @@ from eaglebench.contracts.generation import FinishReason
 SCHEMA_VERSION = 1
 
 
-class Manifest(BaseModel):
-    """What every reader of `run.json` may rely on; more is kept as it is."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    status: str
-    config: dict[str, Any]
-    suite: "NamedSuite"
-    models: "NamedModels"
-    tau: dict[str, float] | None = None
-
-
 class NamedSuite(BaseModel):
     """Which suite was run."""
 
@@ -43,6 +31,18 @@ class NamedModels(BaseModel):
     target_id: str
     dtype: str
     warnings: list[str]
+
+
+class Manifest(BaseModel):
+    """What every reader of `run.json` may rely on; more is kept as it is."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    status: str
+    config: dict[str, Any]
+    suite: NamedSuite
+    models: NamedModels
+    tau: dict[str, float] | None = None
 
 
 class PromptRecord(BaseModel):

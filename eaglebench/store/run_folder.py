@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from eaglebench.errors import InputFileError, StorageError, UsageError
 from eaglebench.store.lines import append_lines, drop_broken_tail, read_lines, write_json
@@ -71,7 +71,8 @@ class RunFolder:
                 continue
             except OSError as error:
                 raise StorageError(
-                    f"{path} can't be made: {error.strerror}", hint="choose another --output-dir"
+                    f"{path} can't be made: {error.strerror or error}",
+                    hint="choose another --output-dir",
                 ) from error
             return cls(path)
         raise StorageError(f"{root / 'runs' / stem}: too many runs in one second")
@@ -121,7 +122,7 @@ class RunFolder:
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
-            raise InputFileError(path, f"can't be read: {error.strerror}") from error
+            raise InputFileError(path, f"can't be read: {error.strerror or error}") from error
         except ValueError as error:
             raise InputFileError(path, f"is no JSON: {error}") from error
         if not isinstance(manifest, dict):
@@ -153,7 +154,7 @@ class RunFolder:
 
     def notices(self) -> list[str]:
         """What was dropped because a line was cut off."""
-        kinds = {
+        kinds: dict[str, type[BaseModel]] = {
             "requests.jsonl": TurnRecord,
             "steps.jsonl": StepRecord,
             "blocks.jsonl": BlockRecord,

@@ -1,0 +1,254 @@
+"""The session: order of arms, turns, resume, replay, refusals."""
+
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.contracts.observation import RequestObservation
+from eaglebench.errors import NothingMeasuredError, UsageError
+from eaglebench.plan.conversation import Conversation
+from eaglebench.plan.replay import StoredTurn
+from eaglebench.store.run_folder import RunFolder
+from tests.fakes import ByteTokenizer, ScriptedBackend, ScriptedRuntime
+from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
+
+COUNTS = ("question_id", "turn", "arm", "cached_tokens", "output_token_ids", "accepted_per_step")
+
+
+def run_toy(
+    root: Path, talks: Sequence[Conversation] | None = None, **options: object
+) -> RunFolder:
+    """A finished run of the toy."""
+    folder = make_folder(root)
+    make_session(ScriptedRuntime(), folder, talks or make_talks(), **options).run()  # type: ignore[arg-type]
+    return folder
+
+
+def facts(folder: RunFolder) -> list[tuple[object, ...]]:
+    """What must not depend on how often a run was interrupted."""
+    found = [tuple(getattr(turn, name) for name in COUNTS) for turn in folder.turns()]
+    return sorted(found, key=str)
+
+
+class _Stopping(ScriptedRuntime):
+    """A runtime whose user presses Ctrl-C after some answers."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__()
+        self.left = answers
+
+    def backend(self, knobs: EngineKnobs) -> ScriptedBackend:
+        """A backend that counts answers down."""
+        outer = self
+
+        class Counting(ScriptedBackend):
+            def _observe(self, row: object) -> RequestObservation:
+                outer.left -= 1
+                if outer.left < 0:
+                    raise KeyboardInterrupt
+                return super()._observe(row)  # type: ignore[arg-type]
+
+        return Counting(knobs, [])
+
+
+def test_every_question_turn_and_arm_is_recorded_once(tmp_path: Path) -> None:
+    """Four questions of two turns in two arms are sixteen lines."""
+    folder = run_toy(tmp_path)
+
+    keys = [turn.key for turn in folder.turns()]
+    assert len(keys) == len(set(keys)) == 16
+    assert all(len(folder.steps()[turn.key]) == turn.verify_steps for turn in folder.turns())
+
+
+def test_order_of_arms_turns_round(tmp_path: Path) -> None:
+    """A B, then B A."""
+    folder = run_toy(tmp_path)
+
+    order = [block.arm for block in folder.blocks()]
+    assert order == ["radix", "no-cache", "no-cache", "radix"] * 2
+
+
+def test_odd_seed_starts_with_the_other_arm(tmp_path: Path) -> None:
+    """The seed settles which arm goes first."""
+    assert run_toy(tmp_path, seed=1).blocks()[0].arm == "no-cache"
+
+
+def test_second_turn_holds_the_first_answer(tmp_path: Path) -> None:
+    """The prompt is made of text: question, the arm's own answer, question."""
+    turns = {turn.key[1:]: turn for turn in run_toy(tmp_path).turns()}
+
+    first, second = turns["radix", "q0", 0], turns["radix", "q0", 1]
+    tokenizer = ByteTokenizer()
+    said = tokenizer.decode(second.prompt_token_ids)
+    assert said == (
+        f"<user>Please tell me about item 0.<assistant>{tokenizer.decode(first.output_token_ids)}"
+        "<user>And then?<assistant>"
+    )
+
+
+def test_cache_arms_differ_in_cached_tokens_only(tmp_path: Path) -> None:
+    """Hits happened, and the accepted counts are the same."""
+    folder = run_toy(tmp_path)
+    radix = [turn for turn in folder.turns() if turn.arm == "radix"]
+    cold = {turn.key[2:]: turn for turn in folder.turns() if turn.arm == "no-cache"}
+
+    assert sum(turn.cached_tokens for turn in radix) > 0
+    assert sum(turn.accepted for turn in radix) > 0
+    for turn in radix:
+        assert turn.accepted_per_step == cold[turn.key[2:]].accepted_per_step
+
+
+@pytest.mark.parametrize("parallel", [2, 3])
+def test_parallel_blocks_hold_several_questions(tmp_path: Path, parallel: int) -> None:
+    """A block is `parallel` conversations, the last one what is left."""
+    folder = run_toy(tmp_path, cells=[make_cell(parallel=parallel)])
+
+    sizes = [len(block.question_ids) for block in folder.blocks() if block.arm == "radix"]
+    assert sizes == ([2, 2] if parallel == 2 else [3, 1])
+    assert len(folder.turns()) == 16
+
+
+def test_warm_up_leaves_no_trace(tmp_path: Path) -> None:
+    """It runs before every arm and is forgotten by a reset."""
+    runtime, folder = ScriptedRuntime(), make_folder(tmp_path)
+    make_session(runtime, folder, make_talks(1), warmup=2).run()
+
+    for backend in runtime.backends:
+        assert backend.served[:2] == ["warm-up/0", "warm-up/1"]
+        assert backend.num_resets == 1
+        assert backend.is_closed
+    assert {turn.question_id for turn in folder.turns()} == {"q0"}
+
+
+@pytest.mark.parametrize("answers", [0, 1, 2, 3, 7, 15])
+def test_resume_gives_the_run_that_was_not_interrupted(tmp_path: Path, answers: int) -> None:
+    """No question is lost or counted twice, and hits are what they would have been."""
+    whole = facts(run_toy(tmp_path / "whole"))
+    folder = make_folder(tmp_path / "cut")
+    with pytest.raises(KeyboardInterrupt):
+        make_session(_Stopping(answers), folder, make_talks(), warmup=0).run()
+
+    folder.prepare_resume()
+    make_session(ScriptedRuntime(), folder, make_talks()).run()
+
+    assert facts(folder) == whole
+    assert len(folder.blocks()) == 8
+
+
+@pytest.mark.parametrize("name", ["requests.jsonl", "steps.jsonl", "blocks.jsonl"])
+@pytest.mark.parametrize("cut", [1, 2, 17, 50, 400])
+def test_resume_mends_a_cut_file(tmp_path: Path, name: str, cut: int) -> None:
+    """Whatever a crash cut off any file is measured again."""
+    whole = run_toy(tmp_path / "whole")
+    folder = run_toy(tmp_path / "cut")
+    raw = (folder.path / name).read_bytes()
+    (folder.path / name).write_bytes(raw[:-cut])
+
+    folder.prepare_resume()
+    make_session(ScriptedRuntime(), folder, make_talks()).run()
+
+    assert facts(folder) == facts(whole)
+    assert len(folder.blocks()) == 8
+
+
+def test_resume_of_a_finished_run_does_nothing(tmp_path: Path) -> None:
+    """No backend is made."""
+    folder, runtime = run_toy(tmp_path), ScriptedRuntime()
+    make_session(runtime, folder, make_talks()).run()
+
+    assert runtime.backends == []
+
+
+def test_replay_feeds_stored_prompts_and_answers(tmp_path: Path) -> None:
+    """Both arms verify the stored trajectory; questions that were not stored are left out."""
+    stored = {
+        ("q1", 0): StoredTurn(prompt_token_ids=(80, 81, 82), output_token_ids=tuple(b"stored one")),
+        ("q1", 1): StoredTurn(prompt_token_ids=None, output_token_ids=tuple(b"two")),
+        ("q2", 0): StoredTurn(prompt_token_ids=None, output_token_ids=tuple(b"half")),
+    }
+    folder = run_toy(tmp_path, replay=stored)
+
+    turns = {turn.key[1:]: turn for turn in folder.turns()}
+    assert {key[1:] for key in turns} == {("q1", 0), ("q1", 1)}
+    for arm in ("radix", "no-cache"):
+        assert turns[arm, "q1", 0].prompt_token_ids == [80, 81, 82]
+        assert bytes(turns[arm, "q1", 0].output_token_ids) == b"stored one"
+        assert bytes(turns[arm, "q1", 1].output_token_ids) == b"two"
+        assert b"<assistant>stored one<user>" in bytes(turns[arm, "q1", 1].prompt_token_ids)
+
+
+def test_replay_of_other_questions_measures_nothing(tmp_path: Path) -> None:
+    """It never looks like a pass."""
+    replay = {("x", 0): StoredTurn(prompt_token_ids=None, output_token_ids=(1,))}
+    session = make_session(ScriptedRuntime(), make_folder(tmp_path), make_talks(), replay=replay)
+
+    with pytest.raises(NothingMeasuredError):
+        session.run()
+
+
+def test_prompt_that_does_not_fit_is_refused_with_numbers(tmp_path: Path) -> None:
+    """Before any backend is made."""
+    runtime = ScriptedRuntime()
+    talks = [make_talk("long", "x" * 200)]
+    cells = [make_cell(max_total_tokens=64)]
+    session = make_session(runtime, make_folder(tmp_path), talks, cells=cells, max_total_tokens=64)
+
+    with pytest.raises(UsageError, match=r"question long: the prompt has 217 tokens.*room for 61"):
+        session.run()
+    assert runtime.backends == []
+
+
+def test_prompt_that_does_not_fit_becomes_a_failed_row(tmp_path: Path) -> None:
+    """With --continue-on-error the others run, and the failure is a row, not a gap."""
+    talks = [make_talk("long", "x" * 200, "more"), make_talk("short", "hi")]
+    folder = run_toy(
+        tmp_path, talks, cells=[make_cell(max_total_tokens=64)], continue_on_error=True
+    )
+
+    rows = {turn.key[1:]: turn for turn in folder.turns()}
+    assert rows["radix", "long", 0].error is not None
+    assert ("radix", "long", 1) not in rows
+    assert rows["radix", "short", 0].error is None
+
+
+def test_empty_prompt_is_refused_with_its_question(tmp_path: Path) -> None:
+    """A raw prompt of no tokens never reaches the engine, not even as a later turn."""
+    talks = [make_talk("blank", "a", "", kind="raw")]
+    session = make_session(ScriptedRuntime(), make_folder(tmp_path), talks)
+
+    with pytest.raises(UsageError, match="question blank: the prompt has no tokens"):
+        session.run()
+
+
+def test_donors_are_recorded_but_not_measured(tmp_path: Path) -> None:
+    """A ladder's donors have lines of their own."""
+    talk = make_talk("ladder", "You x", "You are", kind="raw", measured=[False, True])
+    turns = run_toy(tmp_path, [talk]).turns()
+
+    assert [(turn.turn, turn.measured) for turn in turns if turn.arm == "radix"] == [
+        (0, False),
+        (1, True),
+    ]
+
+
+def test_wall_time_is_read_around_generation_only(tmp_path: Path) -> None:
+    """A clock that ticks at every reading is read twice a block."""
+    assert {block.wall_s for block in run_toy(tmp_path).blocks()} == {0.5}
+
+
+def test_collector_runs_again_afterwards(tmp_path: Path) -> None:
+    """Paused in a block, enabled and unfrozen after the run."""
+    run_toy(tmp_path)
+
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+def test_tau_is_ten_times_the_noise(tmp_path: Path) -> None:
+    """Measured on the run's own prompts."""
+    session = make_session(ScriptedRuntime(), make_folder(tmp_path), make_talks())
+
+    assert session.tau() == pytest.approx({"target": 1e-3, "draft": 1e-3})

@@ -48,7 +48,11 @@ class KVPool:
         self.values[layer].index_copy_(1, slots, value.transpose(0, 1))
 
     def gather(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
-        """K and V at `slots` [n], each [num_kv_heads, n, head_dim], copied."""
+        """K and V at `slots` [n], each [num_kv_heads, n, head_dim], copied.
+
+        Raises:
+            IndexError | RuntimeError: a slot is negative or past the end (torch has both).
+        """
         return (
             self.keys[layer].index_select(1, slots),
             self.values[layer].index_select(1, slots),

@@ -27,7 +27,7 @@ _NO_PAGES = np.empty(0, dtype=np.int32)
 
 @dataclass(frozen=True, slots=True)
 class PrefixHit:
-    """A cached prefix: `num_slots` slots in `pages`; good until the tree next changes."""
+    """A cached prefix: `num_slots` slots in `pages`; good until the tree changes shape."""
 
     num_slots: int
     pages: NDArray[np.int32]
@@ -83,8 +83,6 @@ class PrefixCache:
         if hit.match is None:
             raise InvariantError("a hit of another cache can't be locked")
         node = self.tree.end_of(hit.match)
-        if node.is_dead:
-            raise InvariantError("the hit was evicted before it was locked")
         self.tree.lock(node)
         return PrefixLock(node)
 
@@ -117,7 +115,7 @@ class PrefixCache:
         if num_present < first_own:
             raise InvariantError(f"the tree lost pages {num_present} .. {first_own} of a request")
         if num_present > first_own:
-            kept = self.tree.pages_of(Match(len(offered), end, len(end.pages)))
+            kept = self.tree.pages_to(end, len(end.pages))
             self.pages.free(table.replace(first_own, kept[first_own:num_present]))
         self.tree.lock(end)
         self.unlock(lock)

@@ -37,7 +37,6 @@ class Node:
 
     __slots__ = (
         "children",
-        "is_dead",
         "is_queued",
         "last_used",
         "lock_count",
@@ -64,7 +63,6 @@ class Node:
         self.children: dict[bytes, Node] = {}
         self.lock_count = 0
         self.last_used = last_used
-        self.is_dead = False
         self.is_queued = False  # whether the eviction queue holds an entry for this node
         self.namespace: str | None = None  # of a root; the nodes below it don't repeat it
         self.residency: object | None = None
@@ -78,11 +76,16 @@ class Node:
 
 
 class Match(NamedTuple):
-    """Longest run of whole pages the tree holds: it ends `num_pages_in_node` pages into `node`."""
+    """Longest run of whole pages the tree holds: it ends `num_pages_in_node` pages into `node`.
+
+    `num_reshapes` is the tree's count of splits and removals at the time: later ones make `node`
+    mean something else.
+    """
 
     num_pages: int
     node: Node
     num_pages_in_node: int
+    num_reshapes: int
 
 
 class RadixTree:
@@ -94,6 +97,7 @@ class RadixTree:
         self.num_protected_pages = 0
         self.roots: dict[str | None, Node] = {}
         self._uses = 0
+        self._reshapes = 0
         self._queue: list[tuple[int, int, Node]] = []
         self._queued = 0
 
@@ -109,7 +113,7 @@ class RadixTree:
             node.last_used = self._uses
             child = node.children.get(key.page_token(num_pages * size, self.geometry))
             if child is None or key.num_units < (num_pages + 1) * size:
-                return Match(num_pages, node, len(node.pages))
+                return Match(num_pages, node, len(node.pages), self._reshapes)
             held = len(child.pages)
             shared = key.shared_with(num_pages * size, child.tokens, held * size)
             in_child = self.geometry.floor(shared) // size
@@ -117,13 +121,17 @@ class RadixTree:
             node = child
             if in_child < held:
                 node.last_used = self._uses
-                return Match(num_pages, node, in_child)
+                return Match(num_pages, node, in_child, self._reshapes)
 
     def pages_of(self, match: Match) -> NDArray[np.int32]:
         """[match.num_pages] int32: the pages of a match, in order."""
-        parts = [match.node.pages[: match.num_pages_in_node]]
-        if match.node.parent is not None:
-            parts += [node.pages for node in match.node.parent.path()]
+        return self.pages_to(match.node, match.num_pages_in_node)
+
+    def pages_to(self, node: Node, num_pages_in_node: int) -> NDArray[np.int32]:
+        """The pages from the root to `num_pages_in_node` pages into a node, in order."""
+        parts = [node.pages[:num_pages_in_node]]
+        if node.parent is not None:
+            parts += [each.pages for each in node.parent.path()]
         return np.concatenate(parts[::-1]) if len(parts) > 1 else parts[0]
 
     def root(self, namespace: str | None) -> Node:
@@ -136,7 +144,13 @@ class RadixTree:
         return root
 
     def end_of(self, match: Match) -> Node:
-        """The node that ends exactly where a match ends, splitting one if need be."""
+        """The node that ends exactly where a match ends, splitting one if need be.
+
+        Raises:
+            InvariantError: nodes were split or removed since the match.
+        """
+        if match.num_reshapes != self._reshapes:
+            raise InvariantError("the tree changed between a match and its use")
         if match.num_pages_in_node == len(match.node.pages):
             return match.node
         return self._split(match.node, match.num_pages_in_node)
@@ -171,6 +185,7 @@ class RadixTree:
         tokens = key.tokens[from_unit:]
         if from_unit:  # a view would keep the whole key alive for the sake of its tail
             tokens, pages = tokens.copy(), pages.copy()
+        self._uses += 1  # the new leaf is younger than what a split left beside it
         leaf = Node(parent, token, tokens, pages, self._uses)
         parent.children[token] = leaf
         self.num_evictable_pages += len(pages)
@@ -194,6 +209,7 @@ class RadixTree:
             node.pages[:num_pages],
             node.last_used,
         )
+        self._reshapes += 1
         front.lock_count = node.lock_count
         parent.children[node.token] = front
         node.tokens = node.tokens[num_pages * size :]
@@ -233,7 +249,7 @@ class RadixTree:
         while count < num_pages and self._queue:
             used, _, node = heapq.heappop(self._queue)
             node.is_queued = False
-            if node.is_dead or node.children or node.lock_count:
+            if node.children or node.lock_count:
                 continue
             if node.last_used != used:
                 self._enqueue(node)
@@ -248,7 +264,7 @@ class RadixTree:
         if parent is None:
             raise InvariantError("a root can't be evicted")
         del parent.children[leaf.token]
-        leaf.is_dead = True
+        self._reshapes += 1
         self.num_evictable_pages -= len(leaf.pages)
         if parent.parent is not None:
             self._enqueue(parent)

@@ -203,13 +203,13 @@ class ScriptedBackend:
         index = len(prefix) - len(row.request.prompt_token_ids)
         if row.replay is not None and index < len(row.replay):
             return row.replay[index], CLEAR_GAP
-        choice = LETTERS[crc32(bytes(prefix)) % len(LETTERS)]
-        return self._planted(row, index, choice, "target")
+        return self._planted(row, index, _letter(prefix), "target")
 
     def _guess(self, row: _Running, prefix: Sequence[int]) -> tuple[int, float]:
         """The draft's choice after a prefix, and its gap."""
         index = len(prefix) - len(row.request.prompt_token_ids)
-        choice, _ = self._choose(row, prefix)
+        replay = row.replay or ()
+        choice = replay[index] if index < len(replay) else _letter(prefix)
         if crc32(bytes(prefix), 1) % _GUESS_BASE >= _GUESS_RIGHT:
             choice = ord("#")
         return self._planted(row, index, choice, "draft")
@@ -303,6 +303,10 @@ class ScriptedRuntime:
     def close(self) -> None:
         """Remember that it was closed."""
         self.is_closed = True
+
+
+def _letter(prefix: Sequence[int]) -> int:
+    return LETTERS[crc32(bytes(prefix)) % len(LETTERS)]
 
 
 def _shared(left: Sequence[int], right: Sequence[int]) -> int:

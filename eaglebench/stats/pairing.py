@@ -110,14 +110,18 @@ def first_parting(turn: MeasuredTurn, other: MeasuredTurn) -> Parting | None:
 
 
 def _first_difference(index: int, mine: VerifyStep, theirs: VerifyStep) -> Parting | None:
-    """The draft's choices of a step were made before the target's, so they are looked at first."""
-    for node, (left, right) in enumerate(zip(mine.drafted_ids, theirs.drafted_ids, strict=False)):
+    """The draft's choices of a step were made before the target's, so they are looked at first.
+
+    A draft choice behind a rejected one changed nothing that came after, so it is passed over.
+    """
+    reached = min(mine.accepted, theirs.accepted) + 1  # the choice after an accepted one counts
+    nodes = zip(mine.drafted_ids[:reached], theirs.drafted_ids[:reached], strict=False)
+    for node, (left, right) in enumerate(nodes):
         if left != right:
             gap = min(mine.draft_gaps[node], theirs.draft_gaps[node])
             return Parting("draft", index, mine.position + node + 1, gap)
     if len(mine.drafted_ids) != len(theirs.drafted_ids):
         return Parting("draft", index, mine.position, float("inf"))
-    reached = min(mine.accepted, theirs.accepted) + 1  # choices after an accepted token count
     for node, (left, right) in enumerate(
         zip(mine.target_ids[:reached], theirs.target_ids[:reached], strict=False)
     ):

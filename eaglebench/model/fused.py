@@ -69,9 +69,7 @@ class FusedLayer(nn.Module):
         self.head_dim = int(attention.head_dim)
         self.num_heads = attention.q_proj.out_features // self.head_dim
         self.num_kv_heads = attention.k_proj.out_features // self.head_dim
-        self.form = AttentionForm(
-            scale=float(attention.scaling), window=getattr(attention, "sliding_window", None)
-        )
+        self.form = AttentionForm(scale=float(attention.scaling), window=_window(attention))
         self.input_norm = _fuse_norm(layer.input_layernorm)
         self.post_norm = _fuse_norm(layer.post_attention_layernorm)
         self.q_norm = _fuse_norm(attention.q_norm) if hasattr(attention, "q_norm") else None
@@ -97,7 +95,8 @@ class FusedLayer(nn.Module):
         hidden = hidden + self._attend(self.input_norm(hidden), cos[0], sin[0], paged)
         gate, up = self.gate_up(self.post_norm(hidden)).chunk(2, dim=-1)
         hidden = hidden + self.down(self.activation(gate) * up)
-        return hidden[None]
+        batched: Tensor = hidden[None]
+        return batched
 
     def _attend(self, hidden: Tensor, cos: Tensor, sin: Tensor, paged: Any) -> Tensor:
         qkv = self.qkv(hidden).view(hidden.shape[0], -1, self.head_dim)
@@ -114,6 +113,15 @@ class FusedLayer(nn.Module):
         )
         projected: Tensor = self.output(attended.reshape(hidden.shape[0], -1))
         return projected
+
+
+def _window(attention: Any) -> int | None:
+    """The layer's window: Qwen keeps it in the module, Mistral only in the config."""
+    if hasattr(attention, "sliding_window"):
+        return attention.sliding_window  # type: ignore[no-any-return]  # an int or None
+    if attention.config.model_type != "mistral":
+        return None
+    return attention.config.sliding_window  # type: ignore[no-any-return]  # an int or None
 
 
 def _fuse_norm(norm: Any) -> FusedNorm:

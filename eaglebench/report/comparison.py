@@ -1,0 +1,43 @@
+"""The comparison of a run as one document, for `comparison.json`."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from eaglebench.report.rows import BASELINE, Difference, Row
+from eaglebench.stats.pairing import Pair, Tau
+
+
+def comparison_document(rows: Sequence[Row], tau: Tau) -> dict[str, Any]:
+    """Each cell and arm against `no-cache`: ratios, classes, and every turn that parted."""
+    return {
+        "baseline_arm": BASELINE,
+        "tau": asdict(tau),
+        "comparisons": [
+            {"cell_id": row.cell_id, "arm": row.arm, **_difference(row.difference)}
+            for row in rows
+            if row.difference is not None
+        ],
+    }
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    return {
+        "turns": len(difference.pairs),
+        "turns_by_class": dict(sorted(Counter(pair.kind for pair in difference.pairs).items())),
+        "same_output": difference.num_same_output,
+        "acceptance_change": difference.acceptance,
+        "throughput_change": difference.throughput,
+        "log_ratio": difference.log_ratio,
+        "p_shorter": difference.p_value,
+        "parted": [_pair(pair) for pair in difference.pairs if pair.kind != "identical"],
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    document = asdict(pair)
+    if pair.parting is not None and not isfinite(pair.parting.gap):
+        document["parting"]["gap"] = None  # JSON has no infinity: one arm drafted, the other not
+    return document

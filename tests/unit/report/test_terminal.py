@@ -1,0 +1,108 @@
+"""Tables, notes and paste lines, from a scripted run."""
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from math import log
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from eaglebench.report.comparison import comparison_document
+from eaglebench.report.notes import run_notes
+from eaglebench.report.paste import paste_lines
+from eaglebench.report.rows import Row, make_rows
+from eaglebench.report.terminal import render_run
+from eaglebench.stats.pairing import Tau
+from eaglebench.store.decode import measured_blocks, measured_turns
+from tests.fakes import NOISE, Plant, ScriptedRuntime
+from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
+
+TAU = Tau(target=10 * NOISE, draft=10 * NOISE)
+
+
+def make_run(root: Path, *plants: Plant, **options: object) -> list[Row]:
+    """Rows of a toy run with plants in radix."""
+    folder = make_folder(root)
+    talks = [*make_talks(3), make_talk("odd", "Please do the odd thing.")]
+    runtime = ScriptedRuntime({"radix": plants})
+    make_session(runtime, folder, talks, **options).run()  # type: ignore[arg-type]
+    return make_rows(measured_turns(folder), measured_blocks(folder), TAU)
+
+
+def shown(rows: Sequence[Row], width: int, notes: Sequence[str] = ()) -> str:
+    """What a console of this width prints when it is not a terminal."""
+    stream = io.StringIO()
+    render_run(rows, Console(file=stream, width=width), title="toy", notes=notes)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_table_keeps_its_last_column(tmp_path: Path, width: int) -> None:
+    """No line is wider than the console, nothing is cut, and there are no control codes."""
+    text = shown(make_run(tmp_path), width)
+    table = text[: text.index("accept. length")]
+
+    assert "+0.00%" in table
+    assert "no-cache" in table
+    assert "…" not in table
+    assert "\x1b" not in text
+    assert all(len(line) <= width for line in table.splitlines())
+
+
+def test_equal_arms_say_so(tmp_path: Path) -> None:
+    """Seven of seven turns, no fault."""
+    text = shown(make_run(tmp_path), 140)
+
+    assert "7 of 7 turns identical, 0 near-ties" in text
+
+
+def test_fault_is_named_with_question_and_gap(tmp_path: Path) -> None:
+    """A planted wrong draft is a fault, not a near-tie."""
+    rows = make_run(tmp_path, Plant(word="odd", gap=1.0))
+    text = shown(rows, 140, run_notes(rows, [1], []))
+
+    assert "draft-state: question odd turn 1" in text
+    assert "1 turns part from no-cache where the choice was clear: a fault" in text
+
+
+def test_near_tie_is_listed(tmp_path: Path) -> None:
+    """With its gap."""
+    text = shown(make_run(tmp_path, Plant(word="odd", gap=1e-5)), 140)
+
+    assert "1 near-ties" in text
+    assert re.search(
+        r"near-tie: question odd turn 1: draft at step \d+, position \d+, gap 1e-05", text
+    )
+
+
+def test_paste_lines_are_the_ones_people_know(tmp_path: Path) -> None:
+    """The words and digits of SGLang's script, one line an arm."""
+    lines = paste_lines(make_run(tmp_path))
+
+    assert len(lines) == 2
+    for line in lines:
+        assert re.search(
+            r"#questions: 4, Throughput: \d+\.\d\d token/s, Acceptance length: \d\.\d\d$", line
+        )
+
+
+def test_hint_when_nothing_was_shared(tmp_path: Path) -> None:
+    """Page 64 can't hit on prompts this short; the note says what could."""
+    rows = make_run(tmp_path, cells=[make_cell(page_size=64)], max_new_tokens=4)
+
+    notes = run_notes(rows, [64], [])
+    assert any("at least 65 tokens at page size 64" in note for note in notes)
+
+
+def test_comparison_document_is_json(tmp_path: Path) -> None:
+    """Classes sum to the turns; only what parted is listed."""
+    rows = make_run(tmp_path, Plant(word="odd", gap=1.0))
+    document = json.loads(json.dumps(comparison_document(rows, TAU), allow_nan=False))
+
+    (entry,) = document["comparisons"]
+    assert sum(entry["turns_by_class"].values()) == entry["turns"] == 7
+    assert [pair["question_id"] for pair in entry["parted"]] == ["odd"]
+    assert sum(entry["log_ratio"]) == pytest.approx(log(1 + entry["throughput_change"]))

@@ -1,0 +1,241 @@
+"""Run folders: names, atomic writes, broken files, a disk that refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eaglebench.errors import InputFileError, StorageError, UsageError
+from eaglebench.store.decode import measured_turns
+from eaglebench.store.finalize import write_cells_csv, write_index, write_tables
+from eaglebench.store.lines import write_json
+from eaglebench.store.records import TurnRecord
+from eaglebench.store.run_folder import RunFolder, find_run, list_runs, slug
+from tests.fakes import ScriptedRuntime
+from tests.sessions import NOW, make_folder, make_session, make_talks
+
+
+def make_run(root: Path) -> RunFolder:
+    """A finished toy run."""
+    folder = make_folder(root)
+    make_session(ScriptedRuntime(), folder, make_talks(2)).run()
+    folder.set_status("done")
+    return folder
+
+
+def edit_last_line(path: Path, change: dict[str, Any], *, drop: str | None = None) -> None:
+    """Change fields of the last line of a JSONL file."""
+    *head, last = path.read_text().splitlines()
+    record = json.loads(last) | change
+    record.pop(drop, None)
+    path.write_text("\n".join([*head, json.dumps(record)]) + "\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["meta/llama:8b", "..\\x", "a|b", "CON", "x" * 300, "two words", "dot.", "größe", "..", ""],
+)
+def test_any_name_makes_a_safe_folder(tmp_path: Path, name: str) -> None:
+    """It stays inside the results folder and is short."""
+    folder = RunFolder.create(tmp_path, name, {}, NOW)
+
+    assert folder.path.parent == tmp_path / "runs"
+    assert len(folder.run_id) < 120
+    assert set(slug(name)) <= set(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+    )
+
+
+def test_two_runs_in_a_second_do_not_collide(tmp_path: Path) -> None:
+    """The second gets a name of its own, and comes later in the list."""
+    first, second = make_folder(tmp_path), make_folder(tmp_path)
+
+    assert first.path != second.path
+    assert [run.run_id for run in list_runs(tmp_path)] == [first.run_id, second.run_id]
+
+
+def test_runs_are_found_by_id_path_and_age(tmp_path: Path) -> None:
+    """Also `latest~1`; what isn't there is a usage error."""
+    first, second = make_folder(tmp_path), make_folder(tmp_path)
+
+    assert find_run(tmp_path, "latest").path == second.path
+    assert find_run(tmp_path, "latest~1").path == first.path
+    assert find_run(tmp_path, first.run_id).path == first.path
+    assert find_run(tmp_path, str(first.path)).path == first.path
+    for missing in ("latest~2", "nothing", "", ".."):
+        with pytest.raises(UsageError):
+            find_run(tmp_path, missing)
+
+
+def test_tables_hold_what_the_lines_held(tmp_path: Path) -> None:
+    """Steps move from lines into a table and are read from there; nothing changes."""
+    folder = make_run(tmp_path)
+    before = measured_turns(folder)
+    write_tables(folder)
+
+    assert measured_turns(folder) == before
+    assert not (folder.path / "steps.jsonl").exists()
+    names = {path.name for path in folder.path.iterdir()}
+    assert {"requests.parquet", "steps.parquet", "prompts.jsonl"} <= names
+    assert not [name for name in names if name.endswith(".tmp")]
+
+
+def test_tables_can_be_written_twice(tmp_path: Path) -> None:
+    """A resumed run appends to what is a table already."""
+    folder = make_run(tmp_path)
+    write_tables(folder)
+    steps = folder.steps()
+    write_tables(folder)
+
+    assert folder.steps() == steps
+
+
+def test_a_cut_last_line_is_dropped_with_a_notice(tmp_path: Path) -> None:
+    """The others are read."""
+    folder = make_run(tmp_path)
+    path = folder.path / "requests.jsonl"
+    count = len(folder.turns())
+    path.write_bytes(path.read_bytes()[:-30])
+
+    assert len(folder.turns()) == count - 1
+    assert folder.notices() == ["requests.jsonl: dropped a last line that was cut off"]
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"<html></html>\n", b"[]\n", b"{}\n", b"\xff\xfe\n", b"log: x\n{}\n"]
+)
+def test_garbage_is_named_with_file_and_line(tmp_path: Path, garbage: bytes) -> None:
+    """And with what was expected."""
+    folder = make_run(tmp_path)
+    (folder.path / "requests.jsonl").write_bytes(garbage)
+
+    with pytest.raises(InputFileError, match=r"requests\.jsonl:1: expected a TurnRecord"):
+        folder.turns()
+
+
+@pytest.mark.parametrize("name", ["output_tokens", "verify_steps", "accepted", "accept_hist"])
+def test_a_line_that_lacks_a_field_is_refused(tmp_path: Path, name: str) -> None:
+    """The message names the field."""
+    folder = make_run(tmp_path)
+    edit_last_line(folder.path / "requests.jsonl", {}, drop=name)
+
+    with pytest.raises(InputFileError, match=name):
+        folder.turns()
+
+
+@pytest.mark.parametrize("name", ["output_tokens", "accepted", "verify_steps", "overrun"])
+def test_counts_that_disagree_are_refused(tmp_path: Path, name: str) -> None:
+    """Every record keeps the identities of its counters."""
+    folder = make_run(tmp_path)
+    value = getattr(folder.turns()[-1], name)
+    edit_last_line(folder.path / "requests.jsonl", {name: value + 1})
+
+    with pytest.raises(InputFileError, match="counts disagree"):
+        folder.turns()
+
+
+@pytest.mark.parametrize("version", [0, 99, None, "1", True])
+def test_other_schema_versions_are_refused(tmp_path: Path, version: object) -> None:
+    """With both versions named."""
+    folder = make_run(tmp_path)
+    manifest = json.loads((folder.path / "run.json").read_text())
+    (folder.path / "run.json").write_text(json.dumps(manifest | {"schema_version": version}))
+
+    with pytest.raises(InputFileError, match="reads 1"):
+        folder.manifest()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "<html>", "null", "{"])
+def test_a_manifest_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
+    """No traceback."""
+    folder = make_run(tmp_path)
+    (folder.path / "run.json").write_text(content)
+
+    with pytest.raises(InputFileError):
+        folder.manifest()
+
+
+@pytest.mark.parametrize("name", ["status", "config", "suite", "models"])
+def test_a_manifest_that_lacks_a_field_is_refused(tmp_path: Path, name: str) -> None:
+    """The message names it."""
+    folder = make_run(tmp_path)
+    manifest = json.loads((folder.path / "run.json").read_text())
+    del manifest[name]
+    (folder.path / "run.json").write_text(json.dumps(manifest))
+
+    with pytest.raises(InputFileError, match=name):
+        folder.manifest()
+
+
+def test_a_refused_write_keeps_the_old_file(tmp_path: Path) -> None:
+    """The message names path and cause; no temporary file stays."""
+    path = tmp_path / "run.json"
+    write_json(path, {"old": 1})
+    (tmp_path / "run.json.tmp").mkdir()  # stands for a disk that refuses, also for root
+    with pytest.raises((StorageError, OSError), match=r"run\.json"):
+        write_json(path, {"new": 2})
+
+    assert json.loads(path.read_text()) == {"old": 1}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
+    """Finished blocks stay, and the message names the file and the cause."""
+    folder = make_folder(tmp_path)
+    session = make_session(ScriptedRuntime(), folder, make_talks(1))
+    # After the session has looked what is there: reading /dev/full never ends.
+    (folder.path / "requests.jsonl").symlink_to("/dev/full")
+
+    with pytest.raises(StorageError, match=r"requests\.jsonl can't be written: No space left"):
+        session.run()
+
+
+def test_a_folder_that_vanished_is_a_storage_error(tmp_path: Path) -> None:
+    """Not a traceback."""
+    folder = make_folder(tmp_path)
+    (folder.path / "run.json").unlink()
+    folder.path.rmdir()
+
+    with pytest.raises(StorageError):
+        make_session(ScriptedRuntime(), folder, make_talks(1)).run()
+
+
+def test_results_folder_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
+    """With advice."""
+    (tmp_path / "results").write_text("")
+
+    with pytest.raises(StorageError, match="can't be made"):
+        RunFolder.create(tmp_path / "results", "x", {}, NOW)
+
+
+def test_index_can_be_made_anew(tmp_path: Path) -> None:
+    """One line a readable run."""
+    make_run(tmp_path)
+    broken = make_folder(tmp_path)
+    (broken.path / "run.json").write_text("{")
+    write_index(tmp_path)
+
+    (line,) = (tmp_path / "index.jsonl").read_text().splitlines()
+    assert json.loads(line)["status"] == "done"
+
+
+def test_cells_csv_keeps_commas_and_newlines(tmp_path: Path) -> None:
+    """What goes in comes out."""
+    import csv
+
+    folder = make_folder(tmp_path)
+    write_cells_csv(folder, [{"cell_id": "a,b\nç", "arm": "radix", "speed": None}])
+
+    with (folder.path / "cells.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.DictReader(file)) == [{"cell_id": "a,b\nç", "arm": "radix", "speed": ""}]
+
+
+def test_records_do_not_accept_unknown_fields(tmp_path: Path) -> None:
+    """A line of another version says so."""
+    folder = make_run(tmp_path)
+    edit_last_line(folder.path / "requests.jsonl", {"surprise": 1})
+
+    with pytest.raises(InputFileError, match="surprise"):
+        folder.turns()
+    assert "surprise" not in TurnRecord.model_fields

@@ -16,7 +16,9 @@ from eaglebench.store.run_folder import RunFolder, list_runs
 
 
 def write_tables(folder: RunFolder) -> None:
-    """`requests.parquet`, `prompts.jsonl`, `steps.parquet`; the last replaces `steps.jsonl`.
+    """`requests.parquet`, `prompts.jsonl`, `steps.parquet`, and the run's line in `index.jsonl`.
+
+    `steps.parquet` takes the place of `steps.jsonl`.
 
     Raises:
         StorageError: the disk refuses; the lines are intact.
@@ -27,6 +29,8 @@ def write_tables(folder: RunFolder) -> None:
     _write_prompts(folder)
     if steps:
         (folder.path / "steps.jsonl").unlink(missing_ok=True)
+    if folder.path.parent.name == "runs":  # a copied folder has no index beside it
+        write_index(folder.path.parent.parent)
 
 
 def _write_prompts(folder: RunFolder) -> None:

@@ -19,7 +19,7 @@ test: $(STAMP)  ## format, lint, types and the tests
 	$(MAKE) check
 
 test-full: $(STAMP)  ## also the full products of the test matrices and the slow tests
-	$(BIN)/python -m pytest -m "not gpu" -p no:randomly -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not gpu" -p no:randomly -n 2
 
 check: format-check lint types tests
 
@@ -37,7 +37,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 tests: $(STAMP)
-	$(BIN)/python -m pytest -m "not full and not slow and not gpu" -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not full and not slow and not gpu" -n 2
 
 gpu: $(STAMP)  ## the gpu tests and a short benchmark, on a CUDA machine
 	PYTHON=$(BIN)/python tools/gpu_check.sh

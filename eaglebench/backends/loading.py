@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+from transformers.utils.logging import disable_progress_bar
 
 from eaglebench.assets.cache import file_sha256, model_sha256
 from eaglebench.backends.embedded import EmbeddedRuntime
@@ -31,6 +32,7 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
     dtype = _dtype(choice.dtype, device)
     if choice.num_threads is not None:
         torch.set_num_threads(choice.num_threads)
+    disable_progress_bar()  # its control codes would stand in logs; the command line has its own
     folder = Path(choice.target)
     target = Target.load(
         folder,

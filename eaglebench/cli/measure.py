@@ -105,7 +105,7 @@ def _describe(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:
             "config": config.model_dump(mode="json"),
             "cells": [cell.cell_id for cell in plan.expansion.cells],
             "skipped": [asdict(cell) for cell in plan.expansion.skipped],
-            "suite": {"name": suite.name, "version": suite.version},
+            "suite": {"name": suite.name, "version": suite.version, "sha256": suite.sha256},
             "models": asdict(runtime.info),
             "git": git_state(Path(eaglebench.__file__).parent),
             "al_definition": AL_DEFINITION,

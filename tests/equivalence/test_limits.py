@@ -168,7 +168,7 @@ def test_preempted_requests_say_what_they_say_alone(page_size: int) -> None:
     knobs = {"page_size": page_size, "parallel": 4, "max_total_tokens": 192}
 
     for arm in ("radix", "no-cache", "force-miss"):
-        got = run_all(make_engine(make_knobs(arm, **knobs)), requests)  # type: ignore[arg-type]
+        got = run_all(make_engine(make_knobs(arm, **knobs)), requests)
 
         assert sum(o.counters.preemptions for o in got.values()) > 0, arm
         for name, expected in alone.items():

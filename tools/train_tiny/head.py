@@ -51,7 +51,8 @@ class TrainableHead(nn.Module):
         attended = self._attend(q, past)
         h = features + self.o_proj(attended.transpose(1, 2).reshape(batch, length, -1))
         y = self.post_attention_layernorm(h)
-        return h + self.down_proj(F.silu(self.gate_proj(y)) * self.up_proj(y))
+        out: Tensor = h + self.down_proj(F.silu(self.gate_proj(y)) * self.up_proj(y))
+        return out
 
     def _heads(self, x: Tensor, heads: int, cos: Tensor, sin: Tensor) -> Tensor:
         batch, length, _ = x.shape

@@ -30,6 +30,8 @@ WARMUP_TOKENS = 16
 NOISE_PROMPTS = 3
 TAU_FACTOR = 10
 """A gap below ten times the logit noise is a near-tie."""
+_YOUNG = 1
+"""What a block leaves behind is in the collector's two young generations; a full walk is slow."""
 
 ConversationsOf = Callable[[Cell], Sequence[Conversation]]
 
@@ -240,7 +242,6 @@ def _prompt_limit(knobs: EngineKnobs, model_limit: int) -> int:
 @contextmanager
 def _frozen_heap() -> Iterator[None]:
     """Take models and libraries out of the collector's sight: collecting between blocks is cheap."""
-    gc.collect()
     gc.freeze()
     try:
         yield
@@ -252,7 +253,7 @@ def _frozen_heap() -> Iterator[None]:
 def _quiet_collector() -> Iterator[None]:
     """Keep the garbage collector out of a measured block."""
     was_enabled = gc.isenabled()
-    gc.collect()
+    gc.collect(_YOUNG)
     gc.disable()
     try:
         yield

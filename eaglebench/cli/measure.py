@@ -11,7 +11,7 @@ from eaglebench.assets.resolve import default_draft, resolve_model
 from eaglebench.backends.registry import open_profiler, open_runtime
 from eaglebench.cli.console import notice
 from eaglebench.cli.progress_display import progress_display
-from eaglebench.cli.results import load_rows
+from eaglebench.cli.results import load_rows, stored_tau
 from eaglebench.cli.run_flow import Plan, RunOutput, conversations_of
 from eaglebench.cli.show_command import print_run
 from eaglebench.cli.stored import folder_to_resume, read_replay
@@ -22,7 +22,8 @@ from eaglebench.harness.environment import fingerprint, git_state
 from eaglebench.harness.session import Session, SessionPlan
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import RunConfig
-from eaglebench.store.finalize import write_cells_csv, write_tables
+from eaglebench.report.comparison import comparison_document
+from eaglebench.store.finalize import write_cells_csv, write_comparison, write_tables
 from eaglebench.store.run_folder import RunFolder, Status
 
 AL_DEFINITION = "emitted/verify_steps"
@@ -79,7 +80,8 @@ def _run(
         )
         status: Status = "failed"
         try:
-            folder.set_status("running", tau=session.tau())
+            tau = folder.manifest().get("tau") or session.tau()  # a resumed run keeps its own
+            folder.set_status("running", tau=tau)
             with profiler:
                 session.run()
             status = "done"
@@ -91,7 +93,9 @@ def _run(
         finally:
             folder.set_status(status, ended=_now())
     write_tables(folder)
-    write_cells_csv(folder, [row.as_dict() for row in load_rows(folder)])
+    rows = load_rows(folder)
+    write_cells_csv(folder, [row.as_dict() for row in rows])
+    write_comparison(folder, comparison_document(rows, stored_tau(folder)))
 
 
 def _describe(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:

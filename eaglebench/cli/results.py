@@ -19,9 +19,10 @@ def load_rows(folder: RunFolder) -> list[Row]:
             f"run {folder.run_id} holds no finished question",
             hint="eaglebench list shows the runs there are",
         )
+    return make_rows(turns, measured_blocks(folder), stored_tau(folder))
+
+
+def stored_tau(folder: RunFolder) -> Tau:
+    """The near-tie thresholds a run measured for itself; 0 where it has none."""
     tau = folder.manifest().get("tau") or {}
-    return make_rows(
-        turns,
-        measured_blocks(folder),
-        Tau(target=float(tau.get("target", 0.0)), draft=float(tau.get("draft", 0.0))),
-    )
+    return Tau(target=float(tau.get("target", 0.0)), draft=float(tau.get("draft", 0.0)))

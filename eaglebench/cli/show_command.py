@@ -40,6 +40,7 @@ def print_run(folder: "RunFolder", *, is_json: bool) -> None:
         return
     page_sizes = sorted({record.page_size for record in folder.turns()})
     notes = run_notes(rows, page_sizes, manifest["models"]["warnings"])
+    notes += folder.notices()
     if manifest["status"] != "done":
         notes.append(f"this run is {manifest['status']}: not every question has been run")
     title = f"{manifest['suite']['name']}, {manifest['models']['target_id']}"

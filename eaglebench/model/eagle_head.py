@@ -33,6 +33,7 @@ from eaglebench.model.head_config import (
     default_aux_layer_ids,
     read_head_config,
 )
+from eaglebench.model.linear import linear
 from eaglebench.model.target import Target
 from eaglebench.model.vocabulary import target_id_table
 
@@ -145,7 +146,7 @@ class EagleHead:
     @torch.inference_mode()
     def fuse(self, aux: Tensor) -> Tensor:
         """Features [num_tokens, hidden] from the target's [num_tokens, num_aux * hidden]."""
-        return F.linear(aux, self._fc, self._fc_bias)
+        return linear(aux, self._fc, self._fc_bias)
 
     @torch.inference_mode()
     def forward(
@@ -170,7 +171,7 @@ class EagleHead:
         inputs = torch.cat(
             [self._rms(embedded, self._token_norm), self._rms(features, self._feature_norm)], dim=-1
         )
-        heads = F.linear(inputs, self._qkv).view(len(token_ids), -1, config.head_width)
+        heads = linear(inputs, self._qkv).view(len(token_ids), -1, config.head_width)
         num_rotated = config.num_attention_heads + config.num_kv_heads
         cos, sin = self._rotary(features[None], positions[None])
         rotated = rotate(heads[:, :num_rotated], cos[0], sin[0])
@@ -183,14 +184,14 @@ class EagleHead:
             plan,
             self._form,
         )
-        hidden = features + F.linear(attended.reshape(len(token_ids), -1), self._output)
-        gate, up = F.linear(self._rms(hidden, self._post_norm), self._gate_up).chunk(2, dim=-1)
-        return hidden + F.linear(self._activation(gate) * up, self._down)
+        hidden = features + linear(attended.reshape(len(token_ids), -1), self._output)
+        gate, up = linear(self._rms(hidden, self._post_norm), self._gate_up).chunk(2, dim=-1)
+        return hidden + linear(self._activation(gate) * up, self._down)
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:
         """[num_rows, draft_vocab] logits of hidden states that `forward` returned."""
-        return F.linear(self._rms(hidden, self._norm), self._lm_head)
+        return linear(self._rms(hidden, self._norm), self._lm_head)
 
     def target_ids(self, draft_ids: Tensor) -> Tensor:
         """Target ids [n] of draft ids [n]."""

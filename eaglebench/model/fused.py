@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from eaglebench.model.attention import AttentionForm
+from eaglebench.model.linear import FewRowLinear
 
 FUSED_MODEL_TYPES = frozenset({"llama", "qwen2", "qwen3", "mistral"})
 
@@ -31,22 +32,12 @@ class FusedNorm(nn.Module):
         return F.rms_norm(hidden, self.weight.shape, self.weight, self.eps)
 
 
-def fused_linear(*parts: nn.Linear) -> nn.Linear:
+def fused_linear(*parts: Any) -> FewRowLinear:
     """One linear layer whose outputs are those of `parts` behind one another."""
-    first = parts[0]
-    out_features = sum(part.out_features for part in parts)
-    linear = nn.Linear(
-        first.in_features,
-        out_features,
-        bias=first.bias is not None,
-        device=first.weight.device,
-        dtype=first.weight.dtype,
-    )
-    with torch.no_grad():
-        linear.weight.copy_(torch.cat([part.weight for part in parts]))
-        if first.bias is not None:
-            linear.bias.copy_(torch.cat([part.bias for part in parts]))
-    return linear.requires_grad_(requires_grad=False)
+    biases = [part.bias for part in parts]
+    weight = torch.cat([part.weight.detach() for part in parts])
+    bias = None if biases[0] is None else torch.cat([each.detach() for each in biases])
+    return FewRowLinear(weight, bias)
 
 
 def rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -75,9 +66,9 @@ class FusedLayer(nn.Module):
         self.q_norm = _fuse_norm(attention.q_norm) if hasattr(attention, "q_norm") else None
         self.k_norm = _fuse_norm(attention.k_norm) if hasattr(attention, "k_norm") else None
         self.qkv = fused_linear(attention.q_proj, attention.k_proj, attention.v_proj)
-        self.output = attention.o_proj
+        self.output = fused_linear(attention.o_proj)
         self.gate_up = fused_linear(layer.mlp.gate_proj, layer.mlp.up_proj)
-        self.down = layer.mlp.down_proj
+        self.down = fused_linear(layer.mlp.down_proj)
         self.activation = layer.mlp.act_fn
 
     def forward(

@@ -24,6 +24,7 @@ from eaglebench.model.attention import (
     resolve_backend,
 )
 from eaglebench.model.fused import fuse_layers
+from eaglebench.model.linear import linear
 
 ATTENTION_NAME = "eaglebench_paged"
 
@@ -224,7 +225,7 @@ class Target:
     def lm_head_logits(self, hidden: Tensor) -> Tensor:
         """[num_rows, vocab] logits of normed hidden states, soft cap included."""
         head = self.model.get_output_embeddings()
-        logits: Tensor = head(hidden)
+        logits = linear(hidden, head.weight, head.bias)
         softcap = getattr(self.config, "final_logit_softcapping", None)
         return logits if softcap is None else torch.tanh(logits / softcap) * softcap
 

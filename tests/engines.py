@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import torch
 
 import eaglebench
@@ -115,10 +114,3 @@ def run_all(
     """Run requests through the backend and return observations by request id."""
     observations = EmbeddedBackend(engine).generate(requests, replay)
     return {observation.request_id: observation for observation in observations}
-
-
-def draft_kv(engine: Engine, slots: np.ndarray) -> torch.Tensor:
-    """[2, heads, num_slots, head_dim] K and V of the draft pool."""
-    assert engine.draft_pool is not None
-    key, value = engine.draft_pool.gather(0, torch.from_numpy(slots))
-    return torch.stack([key, value])

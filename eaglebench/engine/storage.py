@@ -76,10 +76,6 @@ class KVStorage:
         """Whether an otherwise empty pool has room for `num_slots` slots of one request."""
         return self.geometry.pages_for(num_slots) <= self.pages.num_pages
 
-    def num_obtainable_pages(self) -> int:
-        """Pages that are free or could be evicted now."""
-        return self.pages.num_free + self.cache.num_evictable_pages
-
     def checkpoint(self, request: EngineRequest) -> None:
         """Move whole pages whose content is settled from the request to the tree."""
         if request.lock is None:

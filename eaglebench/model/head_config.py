@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eaglebench.errors import CheckpointError
 
-NUM_AUX_LAYERS = 3
-
 
 class EagleBlock(BaseModel):
     """The nested `eagle_config`."""

@@ -13,6 +13,7 @@ from eaglebench.cli.console import notice
 from eaglebench.cli.progress_display import progress_display
 from eaglebench.cli.results import load_rows, stored_tau
 from eaglebench.cli.run_flow import Plan, RunOutput, conversations_of
+from eaglebench.cli.run_log import LoggedProgress
 from eaglebench.cli.show_command import print_run
 from eaglebench.cli.stored import folder_to_resume, read_replay
 from eaglebench.clock import MonotonicClock
@@ -40,6 +41,10 @@ def measure(plan: Plan, output: RunOutput) -> None:
     config = plan.config
     replay = read_replay(output.output_dir, config.replay) if config.replay else None
     resumed = folder_to_resume(output.output_dir, plan.resume, config) if plan.resume else None
+    if resumed and resumed.manifest()["status"] == "done":
+        notice(f"run {resumed.run_id} is complete; nothing is left to run")
+        print_run(resumed, is_json=output.is_json)
+        return
     choice = model_choice(config, needs_draft=any(c.knobs.num_steps for c in plan.expansion.cells))
     notice(f"loading {config.model}")
     runtime = open_runtime(choice)
@@ -75,7 +80,7 @@ def _run(
             ),
             runtime,
             folder,
-            progress=progress,
+            progress=LoggedProgress(progress, folder.path / "log.txt"),
             clock=MonotonicClock(),
         )
         status: Status = "failed"
@@ -87,6 +92,7 @@ def _run(
             status = "done"
         except KeyboardInterrupt:
             status = "partial"
+            session.progress.note("interrupted")
             notice(f"interrupted; finished questions are in {folder.path}")
             notice(f"go on with: eaglebench run --resume {folder.run_id}")
             raise
@@ -109,7 +115,12 @@ def _describe(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:
             "config": config.model_dump(mode="json"),
             "cells": [cell.cell_id for cell in plan.expansion.cells],
             "skipped": [asdict(cell) for cell in plan.expansion.skipped],
-            "suite": {"name": suite.name, "version": suite.version, "sha256": suite.sha256},
+            "suite": {
+                "name": suite.name,
+                "version": suite.version,
+                "sha256": suite.sha256,
+                "n": len(conversations_of(plan, plan.expansion.cells[0], runtime.tokenizer)),
+            },
             "models": asdict(runtime.info),
             "git": git_state(Path(eaglebench.__file__).parent),
             "al_definition": AL_DEFINITION,

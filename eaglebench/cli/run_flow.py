@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from eaglebench.assets.fetch import ensure, is_present
+from eaglebench.assets.hub_questions import fetch_questions, is_hub_name
 from eaglebench.cli.console import notice
 from eaglebench.cli.dry_run import ByteTokenizer, dry_run_lines, estimate
 from eaglebench.cli.settle import settle
@@ -99,7 +100,12 @@ def conversations_of(plan: Plan, cell: Cell, tokenizer: Any) -> tuple[Conversati
 
 def _questions(config: RunConfig, suite: Suite, *, may_fetch: bool) -> QuestionFile | None:
     if config.question_file is not None:
-        return read_question_file(Path(config.question_file).expanduser(), config.question_fields)
+        path = Path(config.question_file).expanduser()
+        if is_hub_name(config.question_file):
+            if not may_fetch:
+                return None
+            path = fetch_questions(config.question_file, notice=notice)
+        return read_question_file(path, config.question_fields)
     asset = suite.questions.asset
     if not may_fetch and not is_present(asset):
         return None

@@ -187,7 +187,7 @@ def _question_options() -> list[click.Parameter]:
             "--dataset-path",
             "--dataset",
             section=section,
-            help="JSON Lines in MT-Bench's shape, instead of the suite's.",
+            help="JSON Lines in MT-Bench's shape, or hf:OWNER/NAME@SPLIT, instead of the suite's.",
         ),
         _option(
             "--question-field",

@@ -6,25 +6,25 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from eaglebench.report.rows import BASELINE, Difference, Row
+from eaglebench.report.rows import Difference, Row
 from eaglebench.stats.pairing import Pair, Tau
 
 
 def comparison_document(rows: Sequence[Row], tau: Tau) -> dict[str, Any]:
-    """Each cell and arm against `no-cache`: ratios, classes, and every turn that parted."""
+    """Each cell and arm against others: ratios, classes, and every turn that parted."""
     return {
-        "baseline_arm": BASELINE,
         "tau": asdict(tau),
         "comparisons": [
-            {"cell_id": row.cell_id, "arm": row.arm, **_difference(row.difference)}
+            {"cell_id": row.cell_id, "arm": row.arm, **_difference(difference)}
             for row in rows
-            if row.difference is not None
+            for difference in row.differences
         ],
     }
 
 
 def _difference(difference: Difference) -> dict[str, Any]:
     return {
+        "against": difference.against,
         "turns": len(difference.pairs),
         "turns_by_class": dict(sorted(Counter(pair.kind for pair in difference.pairs).items())),
         "same_output": difference.num_same_output,

@@ -6,21 +6,25 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
+from eaglebench.contracts.knobs import FAULT_ARMS
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.acceptance import Counts, Speed, acceptance_by_position, pool, speed
 from eaglebench.stats.pairing import Pair, PairClass, Tau, pair_turns
 from eaglebench.stats.signflip import sign_flip_p_value
 
 BASELINE = "no-cache"
+CACHE = "radix"
+"""What a fault arm is also compared with: the same cache without the fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """An arm against `no-cache`, question by question.
+    """An arm against another one, question by question.
 
     `log_ratio` parts the throughput ratio: acceptance (al_sglang), step rate, decode share.
     """
 
+    against: str
     pairs: tuple[Pair, ...]
     acceptance: float | None
     throughput: float | None
@@ -48,7 +52,12 @@ class Row:
     counts: Counts
     by_position: tuple[float, ...]
     speed: Speed | None
-    difference: Difference | None
+    differences: tuple[Difference, ...]
+
+    @property
+    def difference(self) -> Difference | None:
+        """Against `no-cache`; None for `no-cache` itself and where it did not run."""
+        return next((d for d in self.differences if d.against == BASELINE), None)
 
     def as_dict(self) -> dict[str, Any]:
         """Flat values for CSV and JSON."""
@@ -76,12 +85,16 @@ def make_rows(
     rows = []
     for cell_id, arm in names:
         mine = by_name[cell_id, arm]
-        baseline = by_name.get((cell_id, BASELINE))
-        difference = None
-        if baseline is not None and arm != BASELINE:
-            difference = _difference(
-                mine, baseline, speeds[cell_id, arm], speeds[cell_id, BASELINE], tau
+        differences = tuple(
+            _difference(
+                (mine, speeds[cell_id, arm]),
+                (by_name[cell_id, other], speeds[cell_id, other]),
+                other,
+                tau,
             )
+            for other in _compared_with(arm)
+            if (cell_id, other) in by_name
+        )
         rows.append(
             Row(
                 cell_id=cell_id,
@@ -91,10 +104,17 @@ def make_rows(
                 counts=pool(mine),
                 by_position=acceptance_by_position(mine),
                 speed=speeds[cell_id, arm],
-                difference=difference,
+                differences=differences,
             )
         )
     return rows
+
+
+def _compared_with(arm: str) -> tuple[str, ...]:
+    """Every arm with `no-cache`; one that shares pages wrongly with `radix` as well."""
+    if arm == BASELINE:
+        return ()
+    return (BASELINE, CACHE) if arm in FAULT_ARMS else (BASELINE,)
 
 
 def _speed(
@@ -105,17 +125,18 @@ def _speed(
 
 
 def _difference(
-    turns: Sequence[MeasuredTurn],
-    baseline: Sequence[MeasuredTurn],
-    mine: Speed | None,
-    theirs: Speed | None,
+    candidate: tuple[Sequence[MeasuredTurn], Speed | None],
+    reference: tuple[Sequence[MeasuredTurn], Speed | None],
+    against: str,
     tau: Tau,
 ) -> Difference:
+    (turns, mine), (baseline, theirs) = candidate, reference
     lengths = pool(turns).acceptance_length, pool(baseline).acceptance_length
     acceptance = None
     if lengths[0] is not None and lengths[1]:
         acceptance = lengths[0] / lengths[1] - 1
     return Difference(
+        against=against,
         pairs=tuple(pair_turns(turns, baseline, tau)),
         acceptance=acceptance,
         throughput=mine.tokens_per_s / theirs.tokens_per_s - 1 if mine and theirs else None,

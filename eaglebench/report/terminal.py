@@ -29,8 +29,8 @@ def render_run(
         style="dim",
     )
     for row in rows:
-        if row.difference is not None:
-            _print_difference(row, row.difference, console)
+        for difference in row.differences:
+            _print_difference(row, difference, console)
     for note in notes:
         console.print(Text(f"note: {note}", style="yellow"))
     console.print()
@@ -99,7 +99,7 @@ def _print_difference(row: Row, difference: Difference, console: Console) -> Non
     if difference.p_value is not None and difference.p_value < 1:
         parts.append(f"p(shorter) = {difference.p_value:.4f}")
     name = f"{row.cell_id} {row.arm}"
-    console.print(f"{name} against {BASELINE}: {', '.join(parts)}", highlight=False)
+    console.print(f"{name} against {difference.against}: {', '.join(parts)}", highlight=False)
     if difference.log_ratio is not None:
         acceptance, rate, share = (f"{expm1(part):+.1%}" for part in difference.log_ratio)
         console.print(

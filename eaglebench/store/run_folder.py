@@ -7,6 +7,7 @@ results/runs/<id>/
   steps.jsonl       appended live       steps.parquet      takes its place at the end
   blocks.jsonl      appended live       prompts.jsonl      every distinct prompt, at the end
   comparison.json   arm against arm     cells.csv          for people
+  log.txt           what happened when
 """
 
 import json

@@ -1,0 +1,51 @@
+"""Questions from a data set of the Hub, through `datasets`, kept as JSON Lines in the cache."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+from eaglebench.assets.cache import cache_root
+from eaglebench.assets.progress import Notice
+from eaglebench.errors import AssetError
+
+PREFIX = "hf:"
+DEFAULT_SPLIT = "train"
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether a question file's name means a data set of the Hub."""
+    return name.startswith(PREFIX)
+
+
+def fetch_questions(name: str, *, notice: Notice) -> Path:
+    """`hf:OWNER/NAME` or `hf:OWNER/NAME@SPLIT` as a file of JSON Lines, one line a row.
+
+    Raises:
+        AssetError: the data set or the split can't be had.
+    """
+    dataset_name, _, split = name.removeprefix(PREFIX).partition("@")
+    split = split or DEFAULT_SPLIT
+    path = cache_root() / "questions" / f"{sha256(name.encode()).hexdigest()[:16]}.jsonl"
+    if path.is_file():
+        return path
+    notice(f"looking up the data set {dataset_name}, split {split}")
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(dataset_name, split)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".tmp")
+    partial.write_text("".join(lines), encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def _rows(dataset_name: str, split: str) -> list[dict[str, object]]:
+    from datasets import load_dataset  # noqa: PLC0415  # slow, and seldom needed
+    from datasets.exceptions import DatasetNotFoundError  # noqa: PLC0415
+
+    try:
+        return list(load_dataset(dataset_name, split=split))
+    except (OSError, ValueError, DatasetNotFoundError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise AssetError(
+            f"the data set {dataset_name}, split {split}, can't be had: {reason}",
+            hint=f"write {PREFIX}OWNER/NAME@SPLIT, or give a file of JSON Lines",
+        ) from error

@@ -24,9 +24,8 @@ def question_prompts() -> tuple[tuple[int, ...], ...]:
 
 def shared_prefix_prompts() -> tuple[tuple[int, ...], ...]:
     """Beginnings of questions, short for speed, with resends and branches off a common prefix."""
-    first, second, third = (
-        prompt[:n] for prompt, n in zip(question_prompts(), (70, 81, 66), strict=False)
-    )
+    questions = question_prompts()
+    first, second, third = questions[3][:70], questions[9][:81], questions[0][:66]
     return (
         first,
         second,

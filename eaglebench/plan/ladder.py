@@ -18,6 +18,8 @@ from eaglebench.plan.suite import LadderWorkload, PagedLadderWorkload
 _UNIT = re.compile(r"\w+|[^\w\s]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 SEED_LADDER_ID = "seed"
+RECOMPUTED = 1
+"""Prompt tokens that no cache hit can cover."""
 
 
 def make_ladders(
@@ -53,11 +55,11 @@ def make_paged_ladders(
 ) -> tuple[Conversation, ...]:
     """Ladders whose donor k shares exactly k pages of tokens with the test prompt.
 
-    The test prompt ends two tokens after its last branch point: one completes the key unit that
-    ends there, one is always recomputed.
+    The test prompt ends one token after its last branch point, the one that is always recomputed:
+    so the slot in front of it is the one that a donor may have left wrong.
     """
     stream = question_stream(questions, tokenizer, seed=seed)
-    length = workload.donors * page_size + 2
+    length = workload.donors * page_size + RECOMPUTED
     ending = tokenizer.encode(f" {workload.donor_ending}")
     ladders = []
     for number in range(workload.ladders):

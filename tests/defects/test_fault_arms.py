@@ -33,6 +33,11 @@ def accepted(observed: dict[str, RequestObservation]) -> dict[str, tuple[int, ..
     return {name: o.accepted_per_step for name, o in observed.items()}
 
 
+def drafted(observed: dict[str, RequestObservation]) -> dict[str, list[tuple[int, ...]]]:
+    """Proposed tokens a step, by request."""
+    return {name: [step.drafted_ids for step in o.steps] for name, o in observed.items()}
+
+
 def outputs(observed: dict[str, RequestObservation]) -> dict[str, tuple[int, ...]]:
     """Delivered tokens by request."""
     return {name: o.output_token_ids for name, o in observed.items()}
@@ -100,11 +105,11 @@ def test_no_lookahead_is_seen_by_the_ownership_audit() -> None:
         run_all(make_engine(knobs, audit=True), make_requests())
 
 
-def test_no_lookahead_costs_acceptance_in_a_batch() -> None:
-    """At parallel 4 and 5 steps the shared page is overwritten by neighbours."""
+def test_no_lookahead_changes_drafts_in_a_batch() -> None:
+    """At parallel 4 and 5 steps neighbours overwrite the shared page: other tokens are proposed."""
     knobs = {"steps": 5, "page_size": 1, "parallel": 4}
     right = run_arm("radix", **knobs)
     faulty = run_arm("no-lookahead", **knobs)
 
     assert outputs(right) == outputs(faulty)
-    assert accepted(right) != accepted(faulty)
+    assert drafted(right) != drafted(faulty)

@@ -8,6 +8,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 BOS, EOS, USER, ASSISTANT = 256, 257, 258, 259
 MARKS = {"<bos>": BOS, "<eos>": EOS, "<user>": USER, "<assistant>": ASSISTANT}
 VOCAB_SIZE = 260
+DRAFT_TOKEN_IDS = (*range(32, 127), EOS)
+"""What the head can propose: printable bytes and the end of an answer."""
 CHAT_TEMPLATE = (
     "<bos>{% for m in messages %}"
     "{% if m['role'] == 'assistant' %}<assistant>{{ m['content'] }}<eos>"

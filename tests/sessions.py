@@ -8,7 +8,7 @@ from typing import Any
 from eaglebench.clock import Clock, FakeClock
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.harness.progress import SilentProgress
-from eaglebench.harness.session import Session, SessionPlan
+from eaglebench.harness.session import IsPrecise, Session, SessionPlan
 from eaglebench.plan.cell import Cell, cell_id
 from eaglebench.plan.conversation import Conversation, PromptKind, Turn
 from eaglebench.plan.replay import Replay
@@ -63,6 +63,7 @@ def make_session(
     cells: Sequence[Cell] | None = None,
     replay: Replay | None = None,
     clock: Clock | None = None,
+    is_precise: IsPrecise = lambda _folder, _cell_id: True,
     **config: Any,
 ) -> Session:
     """A session over these conversations in every cell."""
@@ -73,6 +74,7 @@ def make_session(
             cells=tuple(cells or [make_cell()]),
             conversations_of=lambda _: talks,
             replay=replay,
+            is_precise=is_precise,
         ),
         runtime,
         folder,

@@ -40,6 +40,10 @@ class PlainProgress:
         self._total = num_questions
         notice(f"{num_questions} questions to run, arms and cells counted")
 
+    def extend(self, num_questions: int) -> None:
+        """Set the end further away."""
+        self._total += num_questions
+
     def advance(self, cell_id: str, arm: str, num_questions: int, tokens_per_s: float) -> None:
         """Say how far it is if enough has happened since the last line."""
         self._done += num_questions
@@ -57,11 +61,18 @@ class LiveProgress:
 
     def __init__(self, bar: "RichProgress") -> None:
         self._bar = bar
+        self._total = 0
         self._task: TaskID = bar.add_task("starting", total=None)
 
     def start(self, num_questions: int) -> None:
         """Set the bar's length."""
+        self._total = num_questions
         self._bar.update(self._task, total=num_questions, description="running")
+
+    def extend(self, num_questions: int) -> None:
+        """Make the bar longer."""
+        self._total += num_questions
+        self._bar.update(self._task, total=self._total)
 
     def advance(self, cell_id: str, arm: str, num_questions: int, tokens_per_s: float) -> None:
         """Move the bar."""

@@ -19,6 +19,11 @@ class LoggedProgress:
         self._write(f"{num_questions} questions to run, arms and cells counted")
         self._shown.start(num_questions)
 
+    def extend(self, num_questions: int) -> None:
+        """One more round is needed."""
+        self._write(f"one more round: {num_questions} questions")
+        self._shown.extend(num_questions)
+
     def advance(self, cell_id: str, arm: str, num_questions: int, tokens_per_s: float) -> None:
         """Questions of one arm are finished."""
         self._write(f"{cell_id} {arm}: {num_questions} done at {tokens_per_s:.2f} token/s")

@@ -34,6 +34,7 @@ def run_parameters() -> list[click.Parameter]:
         *_question_options(),
         *_engine_options(),
         *_session_options(),
+        *_pair_options(),
         *_output_options(),
     ]
 
@@ -300,6 +301,26 @@ def _session_options() -> list[click.Parameter]:
             help="Record a question that can't run and go on.",
         ),
         _option("--profile", section=section, is_flag=True, help="Write a torch profiler trace."),
+    ]
+
+
+def _pair_options() -> list[click.Parameter]:
+    section = "Session"
+    return [
+        _option(
+            "--pairs",
+            "--num-runs",
+            "--repeat",
+            "--rounds",
+            section=section,
+            help="Passes over the questions, LEAST:MOST; times need 8.  [default: 1]",
+        ),
+        _option(
+            "--precision",
+            "--convergence-threshold",
+            section=section,
+            help="Half-width of the throughput ratio to stop at.  [default: 1%]",
+        ),
     ]
 
 

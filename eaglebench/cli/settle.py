@@ -8,11 +8,12 @@ import click
 
 from eaglebench.cli.options import joined
 from eaglebench.cli.run_options import LIST_OPTIONS
+from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.matrix import MatrixSpec
 from eaglebench.plan.matrix_file import read_matrix_file
-from eaglebench.plan.run_config import BASELINE_ARM, RunConfig, make_run_config
+from eaglebench.plan.run_config import RunConfig, make_run_config
 from eaglebench.plan.suite import Suite
 
 SPEC_TOKENS = "num_speculative_tokens"

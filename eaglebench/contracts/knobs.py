@@ -7,6 +7,7 @@ Preallocation = Literal["none", "lookahead-blocks", "covered"]
 PREALLOCATIONS: tuple[Preallocation, ...] = ("none", "lookahead-blocks", "covered")
 
 CACHE_ARMS = ("radix", "force-miss", "no-cache")
+BASELINE_ARM = "no-cache"
 FAULT_ARMS = ("unigram", "no-lookahead", "kv-reuse", "seam-guess")
 ARMS = CACHE_ARMS + FAULT_ARMS
 

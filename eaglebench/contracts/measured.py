@@ -1,6 +1,8 @@
 """What comparison and reports look at: finished turns and timed blocks of a run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from eaglebench.contracts.observation import RequestCounters, StepTimes, VerifyStep
 
@@ -9,12 +11,13 @@ from eaglebench.contracts.observation import RequestCounters, StepTimes, VerifyS
 class MeasuredTurn:
     """One turn of one question in one cell and arm.
 
-    `is_measured` is false for turns that only prepare others (a ladder's donors); `error` is set
+    `round` counts passes over the questions from 0. `is_measured` is false for turns that only prepare others (a ladder's donors); `error` is set
     for turns that could not run.
     """
 
     cell_id: str
     arm: str
+    round: int
     question_id: str
     turn: int
     is_measured: bool
@@ -31,11 +34,39 @@ class MeasuredTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBlock:
-    """One timed pass of some questions through one arm."""
+    """Some questions through one arm, timed; `round` is the pass it belongs to."""
 
     cell_id: str
     arm: str
+    round: int
     block: int
     output_tokens: int
+    verify_steps: int
     wall_s: float
     times: StepTimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRun:
+    """A whole run as comparison and reports look at it.
+
+    Attributes:
+        run_id, status, started: as in `run.json`.
+        suite, config, models, git: as in `run.json`; see `docs/record-format.md`.
+        environment: the fingerprint's three classes, each from name to value.
+        tau: near-tie thresholds (`target`, `draft`); empty where the run measured none.
+        turns: of all rounds.
+        blocks: of all rounds.
+    """
+
+    run_id: str
+    status: str
+    started: str
+    suite: Mapping[str, Any]
+    config: Mapping[str, Any]
+    models: Mapping[str, Any]
+    git: Mapping[str, Any] | None
+    environment: Mapping[str, Mapping[str, Any]]
+    tau: Mapping[str, float]
+    turns: tuple[MeasuredTurn, ...]
+    blocks: tuple[MeasuredBlock, ...]

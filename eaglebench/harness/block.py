@@ -22,11 +22,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a block's records belong; `order` is the arm's place within its block."""
+    """Where a block's records belong.
+
+    `round` is the pass over the questions, from 0; `order` the arm's place within its block.
+    `arm` names the records; it is the knobs' arm unless an arm is measured against itself.
+    """
 
     run_id: str
     cell_id: str
+    arm: str
     knobs: EngineKnobs
+    round: int
     order: int
     dtype: str
     device: str
@@ -56,11 +62,13 @@ def run_block(
     times = backend.take_step_times()
     record = BlockRecord(
         cell_id=place.cell_id,
-        arm=place.knobs.arm,
+        arm=place.arm,
+        round=place.round,
         block=block.number,
         order=place.order,
         question_ids=[talk.question_id for talk in block.conversations],
         output_tokens=sum(observation.counters.output_tokens for observation, _ in done),
+        verify_steps=sum(observation.counters.verify_steps for observation, _ in done),
         wall_s=wall_s,
         **asdict(times),
     )
@@ -77,8 +85,10 @@ def _turn(block: Block, place: Place, observation: RequestObservation, asked: As
         prompt_token_ids=asked.prompt_token_ids,
         run_id=place.run_id,
         cell_id=place.cell_id,
-        round=block.number,
-        order_in_round=place.order,
+        arm=place.arm,
+        round=place.round,
+        block=block.number,
+        order_in_block=place.order,
         question_id=talk.question_id,
         turn=asked.turn,
         category=talk.category,
@@ -94,7 +104,8 @@ def _steps(place: Place, observation: RequestObservation, asked: Asked) -> list[
     return step_records(
         observation,
         cell_id=place.cell_id,
-        arm=place.knobs.arm,
+        arm=place.arm,
+        round=place.round,
         question_id=asked.conversation.question_id,
         turn=asked.turn,
     )

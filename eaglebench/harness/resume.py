@@ -19,9 +19,9 @@ _NOTHING_SHARED = {"no-cache", "force-miss"}
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Finished blocks by cell, arm and number, and the turns in them."""
+    """Finished blocks by cell, arm, round and number, and the turns in them."""
 
-    blocks: dict[tuple[str, str, int], frozenset[str]]
+    blocks: dict[tuple[str, str, int, int], frozenset[str]]
     turns: tuple[TurnRecord, ...]
 
     @classmethod
@@ -31,35 +31,33 @@ class Finished:
         whole = tuple(
             turn for turn in folder.turns() if len(steps.get(turn.key, ())) == turn.verify_steps
         )
-        asked = {(turn.cell_id, turn.arm, turn.question_id) for turn in whole}
-        delivered: Counter[tuple[str, str, str]] = Counter()
+        delivered: Counter[tuple[str, str, int, str]] = Counter()
         for turn in whole:
-            delivered[turn.cell_id, turn.arm, turn.question_id] += turn.output_tokens
-        blocks: dict[tuple[str, str, int], frozenset[str]] = {}
+            delivered[turn.cell_id, turn.arm, turn.round, turn.question_id] += turn.output_tokens
+        blocks: dict[tuple[str, str, int, int], frozenset[str]] = {}
         for block in folder.blocks():
-            keys = [(block.cell_id, block.arm, name) for name in block.question_ids]
-            tokens = sum(delivered[key] for key in keys)
-            if all(key in asked for key in keys) and tokens == block.output_tokens:
-                blocks[block.cell_id, block.arm, block.block] = frozenset(block.question_ids)
+            keys = [(block.cell_id, block.arm, block.round, name) for name in block.question_ids]
+            tokens = sum(delivered[key] for key in keys if key in delivered)
+            if all(key in delivered for key in keys) and tokens == block.output_tokens:
+                place = (block.cell_id, block.arm, block.round, block.block)
+                blocks[place] = frozenset(block.question_ids)
         return cls(blocks, whole)
 
-    def has_block(self, cell_id: str, arm: str, block: Block) -> bool:
+    def has_block(self, cell_id: str, arm: str, round_number: int, block: Block) -> bool:
         """Whether a block of exactly these questions is there."""
         asked = frozenset(talk.question_id for talk in block.conversations)
-        return self.blocks.get((cell_id, arm, block.number)) == asked
+        return self.blocks.get((cell_id, arm, round_number, block.number)) == asked
 
-    def turns_of(self, cell_id: str, arm: str) -> list[TurnRecord]:
-        """Turns of the finished blocks of an arm, in the order in which they ended."""
+    def turns_of(self, cell_id: str, arm: str, round_number: int) -> list[TurnRecord]:
+        """Turns of the finished blocks of an arm's round, in the order in which they ended."""
+        wanted = (cell_id, arm, round_number)
         done = {
-            name
-            for (cell, of_arm, _), names in self.blocks.items()
-            if (cell, of_arm) == (cell_id, arm)
-            for name in names
+            name for place, names in self.blocks.items() if place[:3] == wanted for name in names
         }
         return [
             turn
             for turn in self.turns
-            if (turn.cell_id, turn.arm) == (cell_id, arm) and turn.question_id in done
+            if (turn.cell_id, turn.arm, turn.round) == wanted and turn.question_id in done
         ]
 
 

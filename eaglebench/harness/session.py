@@ -3,12 +3,16 @@
 A block is `parallel` conversations (one question at parallel 1). Each block goes through every arm
 before the next block starts, and the order of arms turns round from block to block (A B, B A), so
 that a drift of the machine meets all arms alike. Results are on disk when a block ends.
+
+A round is one pass over all questions, from empty caches. Rounds repeat until the smallest number
+is reached and times are precise enough, or the largest number is reached.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 
 from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend, Runtime
@@ -34,6 +38,8 @@ _YOUNG = 1
 """What a block leaves behind is in the collector's two young generations; a full walk is slow."""
 
 ConversationsOf = Callable[[Cell], Sequence[Conversation]]
+IsPrecise = Callable[[RunFolder, str], bool]
+"""Whether a cell's times need no further round; sees interval widths only, never verdicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,7 @@ class SessionPlan:
     cells: tuple[Cell, ...]
     conversations_of: ConversationsOf
     replay: Replay | None = None
+    is_precise: IsPrecise = lambda _folder, _cell_id: True
 
 
 class Session:
@@ -81,14 +88,17 @@ class Session:
             )
         for cell, conversations in work:
             self._check_prompts(cell, conversations)
-        todo = [(cell, self._unfinished(cell, talks)) for cell, talks in work]
+        least = range(self.config.pair_range.least)
         self.progress.start(
-            sum(len(block.conversations) for _, blocks in todo for block, _ in blocks)
+            sum(
+                _size(self._unfinished(cell, talks, number))
+                for cell, talks in work
+                for number in least
+            )
         )
         with _frozen_heap():
-            for cell, blocks in todo:
-                if blocks:
-                    self._run_cell(cell, blocks)
+            for cell, conversations in work:
+                self._run_cell(cell, conversations)
 
     def tau(self) -> dict[str, float]:
         """Near-tie thresholds, from the logit noise over this run's first prompts."""
@@ -99,27 +109,52 @@ class Session:
 
     # --- a cell -------------------------------------------------------------------------------
 
-    def _run_cell(self, cell: Cell, blocks: Sequence[tuple[Block, Place]]) -> None:
+    def _run_cell(self, cell: Cell, conversations: Sequence[Conversation]) -> None:
+        rounds = self._rounds(cell, conversations)
+        first = next(rounds, None)
+        if first is None:
+            return
         with self._backends(cell) as backends:
-            for block, place in blocks:
-                feed = Feed(
-                    block.conversations, self.runtime.tokenizer, self._rule(), self.plan.replay
-                )
-                with _quiet_collector():
-                    done = run_block(
-                        block, place, feed=feed, backend=backends[place.knobs.arm], clock=self.clock
-                    )
-                self.folder.append(done.turns, done.steps, done.record)
-                wall_s = done.record.wall_s
-                self.progress.advance(
-                    cell.cell_id,
-                    place.knobs.arm,
-                    len(block.conversations),
-                    done.record.output_tokens / wall_s if wall_s > 0 else 0.0,
-                )
+            for blocks in chain([first], rounds):
+                self._start_round(cell, backends, blocks[0][1].round)
+                for block, place in blocks:
+                    self._run_block(block, place, backends[place.arm])
+
+    def _rounds(
+        self, cell: Cell, conversations: Sequence[Conversation]
+    ) -> Iterator[list[tuple[Block, Place]]]:
+        """What is left of each round that is needed; whether one is, is asked when it is due."""
+        pairs = self.config.pair_range
+        for number in range(pairs.most):
+            if number >= pairs.least and self.plan.is_precise(self.folder, cell.cell_id):
+                return
+            blocks = self._unfinished(cell, conversations, number)
+            if number >= pairs.least:
+                self.progress.extend(_size(blocks))
+            if blocks:
+                yield blocks
+
+    def _start_round(self, cell: Cell, backends: Mapping[str, Backend], number: int) -> None:
+        """Every round starts from the same caches: empty, or as an interrupted one left them."""
+        for arm, backend in backends.items():
+            backend.reset()
+            prime(backend, self._finished.turns_of(cell.cell_id, arm, number), arm)
+
+    def _run_block(self, block: Block, place: Place, backend: Backend) -> None:
+        feed = Feed(block.conversations, self.runtime.tokenizer, self._rule(), self.plan.replay)
+        with _quiet_collector():
+            done = run_block(block, place, feed=feed, backend=backend, clock=self.clock)
+        self.folder.append(done.turns, done.steps, done.record)
+        wall_s = done.record.wall_s
+        self.progress.advance(
+            place.cell_id,
+            place.arm,
+            len(block.conversations),
+            done.record.output_tokens / wall_s if wall_s > 0 else 0.0,
+        )
 
     def _unfinished(
-        self, cell: Cell, conversations: Sequence[Conversation]
+        self, cell: Cell, conversations: Sequence[Conversation], round_number: int
     ) -> list[tuple[Block, Place]]:
         """Blocks in the order in which they run, each once an arm, without those on disk."""
         size = cell.knobs.parallel
@@ -127,18 +162,20 @@ class Session:
         todo = []
         for number, start in enumerate(range(0, len(conversations), size)):
             block = Block(number, tuple(conversations[start : start + size]))
-            turned = arms if (number + self.config.seed) % 2 == 0 else arms[::-1]
-            for order, arm in enumerate(turned):
-                if not self._finished.has_block(cell.cell_id, arm, block):
-                    todo.append((block, self._place(cell, arm, order)))
+            is_turned = (number + round_number + self.config.seed) % 2
+            for order, arm in enumerate(arms[::-1] if is_turned else arms):
+                if not self._finished.has_block(cell.cell_id, arm, round_number, block):
+                    todo.append((block, self._place(cell, arm, round_number, order)))
         return todo
 
-    def _place(self, cell: Cell, arm: str, order: int) -> Place:
+    def _place(self, cell: Cell, arm: str, round_number: int, order: int) -> Place:
         info = self.runtime.info
         return Place(
             run_id=self.folder.run_id,
             cell_id=cell.cell_id,
+            arm=arm,
             knobs=cell.for_arm(arm),
+            round=round_number,
             order=order,
             dtype=info.dtype,
             device=info.device,
@@ -153,7 +190,6 @@ class Session:
             for arm in self.config.arms:
                 backends[arm] = self.runtime.backend(cell.for_arm(arm))
                 self._warm_up(backends[arm])
-                prime(backends[arm], self._finished.turns_of(cell.cell_id, arm), arm)
             yield backends
         finally:
             for backend in backends.values():
@@ -170,7 +206,6 @@ class Session:
             )
             for _ in backend.generate([request]):
                 pass
-        backend.reset()
 
     def _rule(self) -> AnswerRule:
         return AnswerRule(
@@ -237,6 +272,10 @@ def _prompt_limit(knobs: EngineKnobs, model_limit: int) -> int:
     context = min(knobs.context_length or model_limit, model_limit)
     one_more = 1  # the first output token
     return min(context - one_more, knobs.max_total_tokens - knobs.num_draft_nodes - one_more)
+
+
+def _size(blocks: Sequence[tuple[Block, Place]]) -> int:
+    return sum(len(block.conversations) for block, _ in blocks)
 
 
 @contextmanager

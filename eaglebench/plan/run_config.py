@@ -4,14 +4,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from eaglebench.contracts.knobs import ARMS
+from eaglebench.contracts.knobs import ARMS, BASELINE_ARM
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import explain_validation
 from eaglebench.plan.matrix import Limits, MatrixSpec
+from eaglebench.plan.pairs import PairRange, parse_share
 
 Positive = Annotated[int, Field(ge=1)]
 DEFAULT_MODEL = "smollm2-135m"
-BASELINE_ARM = "no-cache"
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _DTYPE_ALIASES = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
@@ -37,6 +37,8 @@ class RunConfig(BaseModel):
         prompt_format: `chat` uses the model's template, `raw` feeds text as it stands.
         max_total_tokens: slots of the KV pools.
         context_length: most tokens of a request; None is the model's own limit.
+        pairs: passes over the questions, each a pair of times: `LEAST:MOST`, or a number.
+        precision: half-width of the throughput ratio at which no further pass is made.
         warmup: passes over a prompt outside the suite before anything is measured.
         replay: a run or a file whose tokens are taken as the target's choices.
         labels: the user's own notes, kept with the run.
@@ -67,6 +69,8 @@ class RunConfig(BaseModel):
     attention_backend: str = "auto"
     num_threads: Positive | None = None
     trust_remote_code: bool = False
+    pairs: str = "1"
+    precision: float = 0.01
     warmup: Annotated[int, Field(ge=0)] = 1
     replay: str | None = None
     continue_on_error: bool = False
@@ -101,6 +105,16 @@ class RunConfig(BaseModel):
             )
         return temperature
 
+    @field_validator("pairs", mode="before")
+    @classmethod
+    def _check_pairs(cls, pairs: Any) -> str:
+        return str(PairRange.parse(str(pairs)))
+
+    @field_validator("precision", mode="before")
+    @classmethod
+    def _check_precision(cls, precision: Any) -> float:
+        return parse_share(precision)
+
     @field_validator("stop")
     @classmethod
     def _check_stop(cls, stop: tuple[str, ...]) -> tuple[str, ...]:
@@ -116,6 +130,11 @@ class RunConfig(BaseModel):
                 f"{self.max_total_tokens} tokens; raise --max-total-tokens"
             )
         return self
+
+    @property
+    def pair_range(self) -> PairRange:
+        """`pairs` as numbers."""
+        return PairRange.parse(self.pairs)
 
     @property
     def limits(self) -> Limits:

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from eaglebench.report.rows import Difference, Row
+from eaglebench.report.rows import Row
+from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import Pair, Tau
 
 

@@ -7,8 +7,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.report.paste import paste_lines
-from eaglebench.report.rows import BASELINE, Difference, Row
+from eaglebench.report.rows import Row
+from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import PairClass
 
 WIDE = 120
@@ -51,7 +53,7 @@ def _table(rows: Sequence[Row], title: str, *, is_wide: bool) -> Table:
         table.add_column("pages\ntaken", justify="right")
     else:
         table.add_column("steps /\ncached", justify="right")
-    table.add_column(f"against {BASELINE}\nlength, token/s", justify="right", no_wrap=True)
+    table.add_column(f"against {BASELINE_ARM}\nlength, token/s", justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row, is_wide=is_wide))
     return table

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.contracts.observation import VerifyStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +61,24 @@ def pool(turns: Iterable[MeasuredTurn]) -> Counts:
     return Counts(turns=len(chosen), **{name: total(name) for name in names})
 
 
-def acceptance_by_position(turns: Sequence[MeasuredTurn]) -> tuple[float, ...]:
-    """Share of verify steps with drafts in which position 1, 2, .. was accepted."""
-    chosen = [turn for turn in turns if turn.is_measured and turn.error is None]
-    with_drafts = [step for turn in chosen for step in turn.steps if step.drafted_ids]
+def accepted_at(turns: Sequence[MeasuredTurn]) -> tuple[int, ...]:
+    """Verify steps with drafts in which position 1, 2, .. was accepted."""
+    with_drafts = _steps_with_drafts(turns)
     depth = max((len(step.drafted_ids) for step in with_drafts), default=0)
     return tuple(
-        sum(step.accepted >= position for step in with_drafts) / len(with_drafts)
-        for position in range(1, depth + 1)
+        sum(step.accepted >= position for step in with_drafts) for position in range(1, depth + 1)
     )
+
+
+def acceptance_by_position(turns: Sequence[MeasuredTurn]) -> tuple[float, ...]:
+    """Share of verify steps with drafts in which position 1, 2, .. was accepted."""
+    count = len(_steps_with_drafts(turns))
+    return tuple(accepted / count for accepted in accepted_at(turns))
+
+
+def _steps_with_drafts(turns: Sequence[MeasuredTurn]) -> list[VerifyStep]:
+    chosen = [turn for turn in turns if turn.is_measured and turn.error is None]
+    return [step for turn in chosen for step in turn.steps if step.drafted_ids]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +98,13 @@ class Speed:
     wall_s: float
 
 
-def speed(blocks: Sequence[MeasuredBlock], verify_steps: int) -> Speed | None:
-    """Throughput over timed blocks; None without a block.
-
-    `verify_steps` are those of all turns in the blocks, measured or not.
-    """
+def speed(blocks: Sequence[MeasuredBlock]) -> Speed | None:
+    """Throughput over timed blocks of all rounds, measured turns or not; None without a block."""
     wall_s = sum(block.wall_s for block in blocks)
     if not blocks or wall_s <= 0:
         return None
     tokens = sum(block.output_tokens for block in blocks)
+    verify_steps = sum(block.verify_steps for block in blocks)
     decode_s = sum(block.times.decode_s for block in blocks)
     return Speed(
         tokens_per_s=tokens / wall_s,

@@ -8,6 +8,9 @@ A turn falls in the first class that fits:
     near-tie          they part where the two best logits were closer than tau
     draft-state       same tokens so far, but other drafts where the draft was sure: a fault
     target-state      the target itself chose otherwise where it was sure: a fault
+
+The tier says how much of a turn can be compared: `identical` all of it; `matched` all tokens, in
+other verify steps; `diverged` the steps in front of the first differing token.
 """
 
 from collections.abc import Sequence
@@ -16,10 +19,13 @@ from typing import Literal
 
 from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.contracts.observation import VerifyStep
+from eaglebench.stats.prefix import CommonPrefix, common_prefix
 
 PairClass = Literal[
     "failed", "diverged-prompt", "identical", "near-tie", "draft-state", "target-state"
 ]
+
+Tier = Literal["identical", "matched", "diverged", "unpaired"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +48,7 @@ class Parting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """One turn in two arms."""
+    """One turn in two arms; `prefix` is set where the tokens part."""
 
     question_id: str
     turn: int
@@ -50,6 +56,16 @@ class Pair:
     has_same_output: bool
     verify_steps_difference: int
     parting: Parting | None = None
+    prefix: CommonPrefix | None = None
+
+    @property
+    def tier(self) -> Tier:
+        """How far the two can be compared: all of it, all tokens, or a common beginning."""
+        if self.kind in {"failed", "diverged-prompt"}:
+            return "unpaired"
+        if self.kind == "identical":
+            return "identical"
+        return "matched" if self.has_same_output else "diverged"
 
 
 def pair_turns(
@@ -68,7 +84,7 @@ def pair_turns(
 def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
     same_output = turn.output_token_ids == other.output_token_ids
     difference = turn.counters.verify_steps - other.counters.verify_steps
-    parting = None
+    parting, prefix = None, None
     kind: PairClass
     if turn.error is not None or other.error is not None:
         kind = "failed"
@@ -79,6 +95,7 @@ def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
     else:
         parting = first_parting(turn, other)
         kind = _judge(parting, tau)
+        prefix = None if same_output else common_prefix(turn, other)
     return Pair(
         question_id=turn.question_id,
         turn=turn.turn,
@@ -86,6 +103,7 @@ def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
         has_same_output=same_output,
         verify_steps_difference=difference,
         parting=parting,
+        prefix=prefix,
     )
 
 

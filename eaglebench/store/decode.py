@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eaglebench.contracts.knobs import num_draft_nodes
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
 from eaglebench.contracts.observation import RequestCounters, StepTimes, VerifyStep
 from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
 from eaglebench.store.run_folder import RunFolder
@@ -13,13 +13,36 @@ _TIMES = tuple(StepTimes.__dataclass_fields__)
 
 
 def measured_turns(folder: RunFolder) -> list[MeasuredTurn]:
-    """All turns of a run with their verify steps."""
+    """All turns of a run, every round, with their verify steps."""
     steps = folder.steps()
     return [
         # A turn that ran again after a crash may have been longer before; its line counts.
         _turn(record, steps.get(record.key, [])[: record.verify_steps])
         for record in folder.turns()
     ]
+
+
+def measured_run(folder: RunFolder) -> MeasuredRun:
+    """A whole run.
+
+    Raises:
+        InputFileError: the folder's manifest or lines are broken.
+    """
+    manifest = folder.manifest()
+    environment = folder.environment()
+    return MeasuredRun(
+        run_id=folder.run_id,
+        status=str(manifest["status"]),
+        started=str(manifest.get("started", "")),
+        suite=manifest["suite"],
+        config=manifest["config"],
+        models=manifest["models"],
+        git=manifest.get("git"),
+        environment={name: environment.get(name, {}) for name in ("exact", "timing", "info")},
+        tau=manifest.get("tau") or {},
+        turns=tuple(measured_turns(folder)),
+        blocks=tuple(measured_blocks(folder)),
+    )
 
 
 def measured_blocks(folder: RunFolder) -> list[MeasuredBlock]:
@@ -31,6 +54,7 @@ def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
     return MeasuredTurn(
         cell_id=record.cell_id,
         arm=record.arm,
+        round=record.round,
         question_id=record.question_id,
         turn=record.turn,
         is_measured=record.measured,
@@ -61,8 +85,10 @@ def _block(record: BlockRecord) -> MeasuredBlock:
     return MeasuredBlock(
         cell_id=record.cell_id,
         arm=record.arm,
+        round=record.round,
         block=record.block,
         output_tokens=record.output_tokens,
+        verify_steps=record.verify_steps,
         wall_s=record.wall_s,
         times=StepTimes(**{name: getattr(record, name) for name in _TIMES}),
     )

@@ -34,7 +34,6 @@ def turn_record(
         {
             **where,
             **asdict(observation.counters),
-            "arm": knobs.arm,
             "page_size": knobs.page_size,
             "chunked_prefill_size": knobs.chunked_prefill_size,
             "eagle_topk": knobs.eagle_topk,
@@ -59,24 +58,21 @@ def turn_record(
     )
 
 
-def step_records(
-    observation: RequestObservation, *, cell_id: str, arm: str, question_id: str, turn: int
-) -> list[StepRecord]:
-    """The lines of a turn's verify steps."""
+def step_records(observation: RequestObservation, **where: object) -> list[StepRecord]:
+    """The lines of a turn's verify steps; `where` holds the fields that place the turn."""
     return [
-        StepRecord(
-            cell_id=cell_id,
-            arm=arm,
-            question_id=question_id,
-            turn=turn,
-            step=index,
-            position=step.position,
-            drafted_ids=list(step.drafted_ids),
-            target_ids=list(step.target_ids),
-            accepted=step.accepted,
-            emitted=step.emitted,
-            target_gaps=list(step.target_gaps),
-            draft_gaps=list(step.draft_gaps),
+        StepRecord.model_validate(
+            {
+                **where,
+                "step": index,
+                "position": step.position,
+                "drafted_ids": list(step.drafted_ids),
+                "target_ids": list(step.target_ids),
+                "accepted": step.accepted,
+                "emitted": step.emitted,
+                "target_gaps": list(step.target_gaps),
+                "draft_gaps": list(step.draft_gaps),
+            }
         )
         for index, step in enumerate(observation.steps)
     ]

@@ -13,6 +13,8 @@ from eaglebench.contracts.generation import FinishReason
 
 SCHEMA_VERSION = 1
 
+TurnKey = tuple[str, str, int, str, int]
+
 
 class NamedSuite(BaseModel):
     """Which suite was run."""
@@ -68,7 +70,8 @@ class TurnRecord(_Line):
     cell_id: str
     arm: str
     round: int
-    order_in_round: int
+    block: int
+    order_in_block: int
     question_id: str
     turn: int
     category: str
@@ -134,9 +137,9 @@ class TurnRecord(_Line):
         return self
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
-        """Cell, arm, question and turn."""
-        return (self.cell_id, self.arm, self.question_id, self.turn)
+    def key(self) -> TurnKey:
+        """Cell, arm, round, question and turn."""
+        return (self.cell_id, self.arm, self.round, self.question_id, self.turn)
 
 
 class StepRecord(_Line):
@@ -144,6 +147,7 @@ class StepRecord(_Line):
 
     cell_id: str
     arm: str
+    round: int
     question_id: str
     turn: int
     step: int
@@ -156,9 +160,9 @@ class StepRecord(_Line):
     draft_gaps: list[float]
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
-        """Cell, arm, question and turn."""
-        return (self.cell_id, self.arm, self.question_id, self.turn)
+    def key(self) -> TurnKey:
+        """Cell, arm, round, question and turn."""
+        return (self.cell_id, self.arm, self.round, self.question_id, self.turn)
 
 
 class BlockRecord(_Line):
@@ -166,10 +170,12 @@ class BlockRecord(_Line):
 
     cell_id: str
     arm: str
+    round: int
     block: int
     order: int
     question_ids: list[str]
     output_tokens: int
+    verify_steps: int
     wall_s: float
     prefill_s: float
     mixed_s: float

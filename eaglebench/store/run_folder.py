@@ -27,6 +27,7 @@ from eaglebench.store.records import (
     BlockRecord,
     Manifest,
     StepRecord,
+    TurnKey,
     TurnRecord,
 )
 
@@ -143,6 +144,23 @@ class RunFolder:
             raise InputFileError(path, f"{where}: {finding['msg']}") from error
         return dict(manifest)
 
+    def environment(self) -> dict[str, Any]:
+        """`environment.json`; empty where it is missing.
+
+        Raises:
+            InputFileError: it is no JSON object.
+        """
+        path = self.path / "environment.json"
+        if not path.exists():
+            return {}
+        try:
+            environment = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputFileError(path, f"can't be read: {error}") from error
+        if not isinstance(environment, dict):
+            raise InputFileError(path, f"expected an object, found {type(environment).__name__}")
+        return environment
+
     def turns(self) -> list[TurnRecord]:
         """All finished turns; a later line for the same turn replaces an earlier one."""
         records, _ = read_lines(self.path / "requests.jsonl", TurnRecord)
@@ -151,7 +169,7 @@ class RunFolder:
     def blocks(self) -> list[BlockRecord]:
         """All finished blocks; a later line for the same block replaces an earlier one."""
         records, _ = read_lines(self.path / "blocks.jsonl", BlockRecord)
-        return list({(r.cell_id, r.arm, r.block): r for r in records}.values())
+        return list({(r.cell_id, r.arm, r.round, r.block): r for r in records}.values())
 
     def notices(self) -> list[str]:
         """What was dropped because a line was cut off."""
@@ -163,9 +181,9 @@ class RunFolder:
         found = [read_lines(self.path / name, kind)[1] for name, kind in kinds.items()]
         return [notice for notice in found if notice is not None]
 
-    def steps(self) -> dict[tuple[str, str, str, int], list[StepRecord]]:
-        """Verify steps by cell, arm, question and turn."""
-        grouped: dict[tuple[str, str, str, int], dict[int, StepRecord]] = {}
+    def steps(self) -> dict[TurnKey, list[StepRecord]]:
+        """Verify steps by cell, arm, round, question and turn."""
+        grouped: dict[TurnKey, dict[int, StepRecord]] = {}
         for record in self._step_records():
             grouped.setdefault(record.key, {})[record.step] = record
         return {key: [steps[i] for i in sorted(steps)] for key, steps in grouped.items()}

@@ -11,6 +11,7 @@ from eaglebench.contracts.observation import RequestObservation
 from eaglebench.errors import NothingMeasuredError, UsageError
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import StoredTurn
+from eaglebench.store.records import TurnRecord
 from eaglebench.store.run_folder import RunFolder
 from tests.fakes import ByteTokenizer, ScriptedBackend, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
@@ -54,6 +55,11 @@ class _Stopping(ScriptedRuntime):
         return Counting(knobs, [])
 
 
+def place_of(turn: TurnRecord) -> tuple[str, str, int]:
+    """Arm, question and turn."""
+    return (turn.arm, turn.question_id, turn.turn)
+
+
 def test_every_question_turn_and_arm_is_recorded_once(tmp_path: Path) -> None:
     """Four questions of two turns in two arms are sixteen lines."""
     folder = run_toy(tmp_path)
@@ -78,7 +84,7 @@ def test_odd_seed_starts_with_the_other_arm(tmp_path: Path) -> None:
 
 def test_second_turn_holds_the_first_answer(tmp_path: Path) -> None:
     """The prompt is made of text: question, the arm's own answer, question."""
-    turns = {turn.key[1:]: turn for turn in run_toy(tmp_path).turns()}
+    turns = {place_of(turn): turn for turn in run_toy(tmp_path).turns()}
 
     first, second = turns["radix", "q0", 0], turns["radix", "q0", 1]
     tokenizer = ByteTokenizer()
@@ -171,7 +177,7 @@ def test_replay_feeds_stored_prompts_and_answers(tmp_path: Path) -> None:
     }
     folder = run_toy(tmp_path, replay=stored)
 
-    turns = {turn.key[1:]: turn for turn in folder.turns()}
+    turns = {place_of(turn): turn for turn in folder.turns()}
     assert {key[1:] for key in turns} == {("q1", 0), ("q1", 1)}
     for arm in ("radix", "no-cache"):
         assert turns[arm, "q1", 0].prompt_token_ids == [80, 81, 82]
@@ -208,7 +214,7 @@ def test_prompt_that_does_not_fit_becomes_a_failed_row(tmp_path: Path) -> None:
         tmp_path, talks, cells=[make_cell(max_total_tokens=64)], continue_on_error=True
     )
 
-    rows = {turn.key[1:]: turn for turn in folder.turns()}
+    rows = {place_of(turn): turn for turn in folder.turns()}
     assert rows["radix", "long", 0].error is not None
     assert ("radix", "long", 1) not in rows
     assert rows["radix", "short", 0].error is None
@@ -252,3 +258,32 @@ def test_tau_is_ten_times_the_noise(tmp_path: Path) -> None:
     session = make_session(ScriptedRuntime(), make_folder(tmp_path), make_talks())
 
     assert session.tau() == pytest.approx({"target": 1e-3, "draft": 1e-3})
+
+
+def test_rounds_repeat_from_the_same_caches(tmp_path: Path) -> None:
+    """Every pass gives the same counts, and the order of arms goes on turning round."""
+    folder = run_toy(tmp_path, pairs="3")
+
+    assert {turn.round for turn in folder.turns()} == {0, 1, 2}
+    for turn in folder.turns():
+        first = next(t for t in folder.turns() if place_of(t) == place_of(turn) and t.round == 0)
+        assert (turn.cached_tokens, turn.accepted_per_step) == (
+            first.cached_tokens,
+            first.accepted_per_step,
+        )
+    order = [block.arm for block in folder.blocks() if block.block == 0]
+    assert order == ["radix", "no-cache", "no-cache", "radix", "radix", "no-cache"]
+
+
+def test_rounds_stop_when_times_are_precise(tmp_path: Path) -> None:
+    """Asked after the smallest number of passes, and after each one more."""
+    asked: list[int] = []
+
+    def is_precise(folder: RunFolder, _cell_id: str) -> bool:
+        asked.append(1 + max(block.round for block in folder.blocks()))
+        return asked[-1] == 4
+
+    folder = run_toy(tmp_path, pairs="2:9", is_precise=is_precise)
+
+    assert asked == [2, 3, 4]
+    assert {block.round for block in folder.blocks()} == {0, 1, 2, 3}

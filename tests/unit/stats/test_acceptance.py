@@ -22,7 +22,9 @@ def make_turns(root: Path) -> list[MeasuredTurn]:
     return measured_turns(folder)
 
 
-def make_block(arm: str, *, tokens: int, wall_s: float, decode_s: float) -> MeasuredBlock:
+def make_block(
+    arm: str, *, tokens: int, steps: int, wall_s: float, decode_s: float
+) -> MeasuredBlock:
     """A timed block."""
     times = StepTimes(
         prefill_s=0.1,
@@ -33,7 +35,14 @@ def make_block(arm: str, *, tokens: int, wall_s: float, decode_s: float) -> Meas
         decode_steps=10,
     )
     return MeasuredBlock(
-        cell_id="c", arm=arm, block=0, output_tokens=tokens, wall_s=wall_s, times=times
+        cell_id="c",
+        arm=arm,
+        round=0,
+        block=0,
+        output_tokens=tokens,
+        verify_steps=steps,
+        wall_s=wall_s,
+        times=times,
     )
 
 
@@ -78,8 +87,8 @@ def test_acceptance_by_position_falls(tmp_path: Path) -> None:
 
 def test_throughput_is_the_product_of_its_factors() -> None:
     """The logs of the three ratios add up to the log of the throughput ratio."""
-    mine = speed([make_block("radix", tokens=240, wall_s=2.0, decode_s=1.5)], verify_steps=100)
-    theirs = speed([make_block("no-cache", tokens=230, wall_s=2.5, decode_s=2.0)], verify_steps=105)
+    mine = speed([make_block("radix", tokens=240, steps=100, wall_s=2.0, decode_s=1.5)])
+    theirs = speed([make_block("no-cache", tokens=230, steps=105, wall_s=2.5, decode_s=2.0)])
     assert mine is not None
     assert theirs is not None
     parts = [
@@ -97,7 +106,7 @@ def test_throughput_is_the_product_of_its_factors() -> None:
 
 def test_no_block_no_speed() -> None:
     """Nothing timed is None."""
-    assert speed([], verify_steps=3) is None
+    assert speed([]) is None
 
 
 def test_sign_flip_finds_a_planted_loss(tmp_path: Path) -> None:

@@ -1,0 +1,101 @@
+"""The integers of a run that a later run is held against, cell by cell and question by question.
+
+Made from a run folder, or read from a committed baseline; the gate knows nothing else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+AL_DEFINITION = "emitted/verify_steps"
+"""Acceptance length: tokens that verify steps delivered / verify steps, pooled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionCounts:
+    """One question, all measured turns together.
+
+    `output_sha` and `accept_sha` are digests of the output token ids and of the accepted counts
+    step by step; equal digests mean equal turns.
+    """
+
+    question_id: str
+    emitted: int
+    verify_steps: int
+    output_sha: str
+    accept_sha: str
+
+    @property
+    def acceptance_length(self) -> float | None:
+        """Tokens a verify step delivers; None without a step."""
+        return self.emitted / self.verify_steps if self.verify_steps else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmNoise:
+    """The in-run throughput ratio of an arm to `no-cache`, and how it scattered over passes.
+
+    Attributes:
+        log_ratio_ppm: trimmed mean of ln(ratio) over passes, in millionths.
+        pair_sd_ppm: standard deviation of ln(ratio) of one pass, in millionths.
+        pairs: passes.
+        info_tok_s: tokens a second; for people only, never judged.
+    """
+
+    log_ratio_ppm: int
+    pair_sd_ppm: int
+    pairs: int
+    info_tok_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmCounts:
+    """One cell and arm.
+
+    Attributes:
+        counters: pooled counts by name (`stats/acceptance.py`).
+        num_drafts: verify steps that carried drafts.
+        accepted_at: how many of those accepted position 1, 2, ...
+        failed: turns that could not run.
+        questions: in the order in which they were asked.
+        noise: None where times were not repeated, and for `no-cache`.
+    """
+
+    cell_id: str
+    arm: str
+    counters: Mapping[str, int]
+    num_drafts: int
+    accepted_at: tuple[int, ...]
+    failed: int
+    questions: tuple[QuestionCounts, ...]
+    noise: ArmNoise | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Cell and arm."""
+        return (self.cell_id, self.arm)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A run in integers.
+
+    Attributes:
+        name: the run or the baseline, for people.
+        suite, suite_version, suite_sha256: which questions.
+        workload: options that decide what is computed; they must agree.
+        exact, timing: fingerprints; counts need the first, times both.
+        created_from: commit of the code, with `-dirty` where it had changes.
+        reason: why it became a baseline; None for a run.
+        arms: by cell and arm.
+    """
+
+    name: str
+    suite: str
+    suite_version: int
+    suite_sha256: str
+    workload: Mapping[str, object]
+    exact: Mapping[str, object]
+    timing: Mapping[str, object]
+    created_from: str
+    reason: str | None
+    arms: tuple[ArmCounts, ...]

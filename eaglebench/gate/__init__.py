@@ -1,0 +1,1 @@
+"""From snapshots and a policy to verdicts; pure functions."""

@@ -1,0 +1,68 @@
+"""Verdicts inside one run: an arm held against another one that answered the same questions.
+
+The engine is exact, so every difference has a cause. A near-tie is none; anything else is a fault
+of the draft's or the target's state, whichever way the acceptance length moved.
+"""
+
+from collections.abc import Sequence
+
+from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.stats.difference import Difference
+from eaglebench.stats.metrics import ACCEPTANCE
+from eaglebench.stats.pairing import Pair
+
+FAULTS = ("draft-state", "target-state")
+NEAR_TIE_SHARE = 1 / 20
+"""Near-ties are rare; more of them than this are looked at by a person."""
+
+
+def judge_arm(cell_id: str, arm: str, difference: Difference) -> Finding:
+    """The verdict on an arm against another of the same run."""
+    pairs = difference.pairs
+    faults = [pair for pair in pairs if pair.kind in FAULTS]
+    failed = [pair for pair in pairs if pair.kind == "failed"]
+    ties = [pair for pair in pairs if pair.kind == "near-tie"]
+    compared = [pair for pair in pairs if pair.kind not in {"failed", "diverged-prompt"}]
+    verdict: Verdict
+    if not compared:
+        verdict, reason, named = "NOT_COMPARABLE", "no turn ran in both arms", failed
+    elif faults:
+        verdict, named = "REGRESSED", faults
+        kinds = " and ".join(kind for kind in FAULTS if any(p.kind == kind for p in faults))
+        reason = (
+            f"{len(faults)} of {len(compared)} turns part from {difference.against} where the "
+            f"choice was clear ({kinds}); acceptance length {_share(difference.acceptance)}"
+        )
+    elif failed:
+        verdict, reason, named = "FAILED", f"{len(failed)} turns failed in one arm only", failed
+    elif len(ties) > max(1, NEAR_TIE_SHARE * len(compared)):
+        verdict, named = "INCONCLUSIVE", ties
+        reason = f"{len(ties)} of {len(compared)} turns part at near-ties; replay would tell"
+    else:
+        verdict, named = "PASS", ties
+        reason = f"{len(compared) - len(ties)} of {len(compared)} turns identical"
+        reason += f", {len(ties)} near-ties" if ties else ""
+    return Finding(
+        cell_id=cell_id,
+        arm=arm,
+        metric=ACCEPTANCE,
+        verdict=verdict,
+        reason=reason,
+        before=difference.other_counts.acceptance_length,
+        after=difference.counts.acceptance_length,
+        change=difference.acceptance,
+        tier=_tier(compared),
+        questions=tuple(dict.fromkeys(pair.question_id for pair in named)),
+    )
+
+
+def _tier(pairs: Sequence[Pair]) -> str:
+    """The last tier that any turn fell into."""
+    tiers = {pair.tier for pair in pairs}
+    return next(
+        (tier for tier in ("diverged", "matched", "identical") if tier in tiers), "unpaired"
+    )
+
+
+def _share(change: float | None) -> str:
+    return "unknown" if change is None else f"{change:+.2%}"

@@ -1,0 +1,111 @@
+"""Verdicts on integers: the same code on the same questions gives the same ones."""
+
+from eaglebench.contracts.snapshot import ArmCounts, QuestionCounts
+from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.gate.policy import IMPLAUSIBLE, Policy, Rule
+from eaglebench.stats.metrics import ACCEPTANCE, COUNTERS, OUTPUT, metric, relative_change
+
+
+def judge_counts(candidate: ArmCounts, baseline: ArmCounts, policy: Policy) -> list[Finding]:
+    """Findings on output, acceptance length and counters, as far as the policy names them."""
+    changed = changed_questions(candidate, baseline)
+    tier = "diverged" if changed["output"] else "matched" if changed["accepted"] else "identical"
+    findings = []
+    if policy.rule(OUTPUT) is not None:
+        findings.append(_output(candidate, changed["output"]))
+    for name in (ACCEPTANCE, *COUNTERS):
+        rule = policy.rule(name)
+        before, after = value_of(baseline, name), value_of(candidate, name)
+        if rule is not None and before is not None and after is not None:
+            questions = changed["output"] + changed["accepted"] if name == ACCEPTANCE else ()
+            findings.append(_judge(candidate, rule, before, after, tier, questions))
+    return findings
+
+
+def changed_questions(candidate: ArmCounts, baseline: ArmCounts) -> dict[str, tuple[str, ...]]:
+    """Questions with other output tokens, and those with the same tokens in other verify steps."""
+    theirs = {question.question_id: question for question in baseline.questions}
+    pairs = [(q, theirs[q.question_id]) for q in candidate.questions if q.question_id in theirs]
+    return {
+        "output": _ids([mine for mine, other in pairs if mine.output_sha != other.output_sha]),
+        "accepted": _ids(
+            [
+                mine
+                for mine, other in pairs
+                if mine.output_sha == other.output_sha and mine.accept_sha != other.accept_sha
+            ]
+        ),
+    }
+
+
+def value_of(arm: ArmCounts, name: str) -> float | None:
+    """A metric's value; None where it was not measured."""
+    if name == ACCEPTANCE:
+        steps = arm.counters.get("verify_steps", 0)
+        return arm.counters["emitted"] / steps if steps else None
+    return arm.counters.get(name)
+
+
+def _judge(
+    candidate: ArmCounts,
+    rule: Rule,
+    before: float,
+    after: float,
+    tier: str,
+    questions: tuple[str, ...],
+) -> Finding:
+    """Integers carry no noise: the loss itself decides, at half of what is allowed."""
+    known = metric(rule.metric)
+    loss, allowed = known.loss(before, after), rule.share(before)
+    verdict: Verdict
+    if loss > allowed / 2:
+        verdict, reason = "REGRESSED", _sentence(rule.metric, before, after)
+    elif -loss > IMPLAUSIBLE and rule.metric == ACCEPTANCE:
+        verdict = "NOT_COMPARABLE"
+        reason = f"{_sentence(rule.metric, before, after)}: implausible for the same workload"
+    elif loss < 0:
+        verdict, reason = "IMPROVED", _sentence(rule.metric, before, after)
+    else:
+        verdict = "PASS"
+        reason = "unchanged" if before == after else _sentence(rule.metric, before, after)
+    if verdict == "PASS" and rule.metric == ACCEPTANCE and questions:
+        reason = f"{reason}, but {len(questions)} questions were accepted in other steps"
+    return Finding(
+        cell_id=candidate.cell_id,
+        arm=candidate.arm,
+        metric=rule.metric,
+        verdict=verdict,
+        reason=reason,
+        before=before,
+        after=after,
+        change=relative_change(before, after),
+        allowed=allowed,
+        tier=tier,
+        questions=questions,
+    )
+
+
+def _output(candidate: ArmCounts, changed: tuple[str, ...]) -> Finding:
+    return Finding(
+        cell_id=candidate.cell_id,
+        arm=candidate.arm,
+        metric=OUTPUT,
+        verdict="REGRESSED" if changed else "PASS",
+        reason=f"{len(changed)} questions have other output tokens" if changed else "unchanged",
+        before=0,
+        after=len(changed),
+        allowed=0.0,
+        tier="diverged" if changed else "identical",
+        questions=changed,
+    )
+
+
+def _sentence(name: str, before: float, after: float) -> str:
+    form = ".4f" if name == ACCEPTANCE else ".0f"
+    change = relative_change(before, after)
+    share = f" ({change:+.2%})" if abs(change) != float("inf") else ""
+    return f"{name} {before:{form}} -> {after:{form}}{share}"
+
+
+def _ids(questions: list[QuestionCounts]) -> tuple[str, ...]:
+    return tuple(question.question_id for question in questions)

@@ -1,0 +1,165 @@
+"""The gate: one run against one baseline, cell by cell, then arm against arm inside the run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from eaglebench.contracts.knobs import BASELINE_ARM, CACHE_ARMS
+from eaglebench.contracts.snapshot import ArmCounts, Snapshot
+from eaglebench.contracts.verdict import Finding, Judgement, Verdict
+from eaglebench.gate.arms import judge_arm
+from eaglebench.gate.comparable import exact_differences, timing_differences, workload_differences
+from eaglebench.gate.counts import judge_counts
+from eaglebench.gate.policy import Policy
+from eaglebench.gate.positions import judge_positions
+from eaglebench.gate.prompts import judge_length
+from eaglebench.gate.times import judge_times
+from eaglebench.stats.difference import Difference
+from eaglebench.stats.metrics import ACCEPTANCE, THROUGHPUT
+
+ArmDifferences = Mapping[tuple[str, str], Difference]
+"""Every arm of a run against `no-cache`, by cell and arm."""
+EVERYTHING = "*"
+
+
+def judge(
+    candidate: Snapshot, baseline: Snapshot, policy: Policy, inside: ArmDifferences | None = None
+) -> Judgement:
+    """Hold a run against a baseline; `inside` are the run's own differences between arms."""
+    findings, notes = list[Finding](), list[str]()
+    wrong = workload_differences(candidate, baseline)
+    if wrong:
+        findings.append(_refused("the workloads differ: " + "; ".join(wrong)))
+    else:
+        pairs = _matched(candidate, baseline)
+        findings += _missing(candidate, baseline)
+        findings += _new(candidate, baseline, policy, notes)
+        findings += _failures(pairs)
+        pairs = [pair for pair in pairs if _has_same_questions(*pair, findings)]
+        findings += _counted(pairs, candidate, baseline, policy, notes)
+        findings += _timed(pairs, candidate, baseline, policy)
+    known = {arm.key for arm in baseline.arms}
+    for (cell_id, arm), difference in (inside or {}).items():
+        if arm in CACHE_ARMS or (cell_id, arm) not in known:
+            findings.append(_inside(judge_arm(cell_id, arm, difference)))
+    return Judgement(
+        candidate=candidate.name,
+        baseline=baseline.name,
+        findings=tuple(findings),
+        notes=tuple(notes),
+    )
+
+
+def judge_run(name: str, inside: ArmDifferences) -> Judgement:
+    """Judge a run by its own `no-cache` arm alone."""
+    findings = tuple(
+        _inside(judge_arm(cell_id, arm, difference))
+        for (cell_id, arm), difference in inside.items()
+    )
+    return Judgement(candidate=name, baseline=BASELINE_ARM, findings=findings)
+
+
+def _matched(candidate: Snapshot, baseline: Snapshot) -> list[tuple[ArmCounts, ArmCounts]]:
+    theirs = {arm.key: arm for arm in baseline.arms}
+    return [(arm, theirs[arm.key]) for arm in candidate.arms if arm.key in theirs]
+
+
+def _missing(candidate: Snapshot, baseline: Snapshot) -> list[Finding]:
+    """A scenario that is gone was not measured; that is never a pass."""
+    here = {arm.key for arm in candidate.arms}
+    return [
+        _on(arm, "NOT_COMPARABLE", f"in the baseline, but not in {candidate.name}")
+        for arm in baseline.arms
+        if arm.key not in here
+    ]
+
+
+def _new(
+    candidate: Snapshot, baseline: Snapshot, policy: Policy, notes: list[str]
+) -> list[Finding]:
+    known = {arm.key for arm in baseline.arms}
+    new = [arm for arm in candidate.arms if arm.key not in known]
+    if policy.fail_on_new:
+        return [_on(arm, "NOT_COMPARABLE", "not in the baseline") for arm in new]
+    notes += [f"{arm.cell_id} {arm.arm} is new: the baseline does not hold it" for arm in new]
+    return []
+
+
+def _failures(pairs: Sequence[tuple[ArmCounts, ArmCounts]]) -> list[Finding]:
+    return [
+        _on(mine, "FAILED", f"{mine.failed} turns failed, {theirs.failed} in the baseline")
+        for mine, theirs in pairs
+        if mine.failed > theirs.failed
+    ]
+
+
+def _has_same_questions(mine: ArmCounts, theirs: ArmCounts, findings: list[Finding]) -> bool:
+    """Counts of other questions are other counts; the finding names how many are shared."""
+    here = {question.question_id for question in mine.questions}
+    there = {question.question_id for question in theirs.questions}
+    if here == there and here:
+        return True
+    if not here:
+        findings.append(_on(mine, "NOT_COMPARABLE", "no question was answered"))
+    else:
+        reason = (
+            f"{len(here)} questions, the baseline has {len(there)}; {len(here & there)} are shared"
+        )
+        odd = tuple(sorted(here ^ there))
+        findings.append(replace(_on(mine, "NOT_COMPARABLE", reason), questions=odd))
+    return False
+
+
+def _counted(
+    pairs: Sequence[tuple[ArmCounts, ArmCounts]],
+    candidate: Snapshot,
+    baseline: Snapshot,
+    policy: Policy,
+    notes: list[str],
+) -> list[Finding]:
+    if all(rule.metric == THROUGHPUT for rule in policy.rules):
+        return []
+    differing = exact_differences(candidate, baseline)
+    if differing and not policy.across_environments:
+        return [_refused("counts need the same environment; " + "; ".join(differing))]
+    if differing:
+        notes.append("another environment: " + "; ".join(differing))
+        return [judge_length(*pair, policy) for pair in pairs]
+    findings = [finding for pair in pairs for finding in judge_counts(*pair, policy)]
+    if policy.rule(ACCEPTANCE) is not None:
+        findings += judge_positions(pairs, policy)
+    return findings
+
+
+def _timed(
+    pairs: Sequence[tuple[ArmCounts, ArmCounts]],
+    candidate: Snapshot,
+    baseline: Snapshot,
+    policy: Policy,
+) -> list[Finding]:
+    if policy.rule(THROUGHPUT) is None:
+        return []
+    differing = timing_differences(candidate, baseline)
+    if differing:
+        reason = "times need the same machine class; " + "; ".join(differing)
+        return [replace(_refused(reason), metric=THROUGHPUT)]
+    return judge_times(list(pairs), policy)
+
+
+def _inside(finding: Finding) -> Finding:
+    return replace(finding, metric=f"{finding.metric} vs {BASELINE_ARM}")
+
+
+def _on(arm: ArmCounts, verdict: Verdict, reason: str) -> Finding:
+    return Finding(
+        cell_id=arm.cell_id, arm=arm.arm, metric=EVERYTHING, verdict=verdict, reason=reason
+    )
+
+
+def _refused(reason: str) -> Finding:
+    return Finding(
+        cell_id=EVERYTHING,
+        arm=EVERYTHING,
+        metric=EVERYTHING,
+        verdict="NOT_COMPARABLE",
+        reason=reason,
+    )

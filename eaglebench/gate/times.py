@@ -1,0 +1,104 @@
+"""Verdicts on throughput: an arm against `no-cache` of its own run, held against the stored ratio.
+
+Two runs are never compared by tokens a second: their ratios are, and both are noisy.
+"""
+
+from dataclasses import dataclass, replace
+from math import expm1, hypot
+
+from eaglebench.contracts.knobs import BASELINE_ARM
+from eaglebench.contracts.snapshot import ArmCounts, ArmNoise
+from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.gate.policy import IMPLAUSIBLE, Policy
+from eaglebench.gate.rule import decide
+from eaglebench.stats.multiple import holm
+from eaglebench.stats.throughput import LEAST_PAIRS, pairs_needed, smallest_effect
+from eaglebench.stats.welch import one_sided
+
+PPM = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """A finding and the chance of such a loss without a change; None where nothing was decided."""
+
+    finding: Finding
+    p_value: float | None
+
+
+def judge_times(pairs: list[tuple[ArmCounts, ArmCounts]], policy: Policy) -> list[Finding]:
+    """Findings on throughput of all cells together: p-values are corrected by Holm."""
+    rule = policy.rule("throughput")
+    if rule is None:
+        return []
+    timed = [
+        _judge(candidate, baseline, rule.allowed, policy.alpha)
+        for candidate, baseline in pairs
+        if candidate.arm != BASELINE_ARM
+    ]
+    decided = [entry for entry in timed if entry.p_value is not None]
+    corrected = holm([entry.p_value for entry in decided if entry.p_value is not None])
+    chances = {id(entry): p for entry, p in zip(decided, corrected, strict=True)}
+    return [_corrected(entry, chances.get(id(entry)), policy.alpha) for entry in timed]
+
+
+def _judge(candidate: ArmCounts, baseline: ArmCounts, allowed: float, alpha: float) -> _Timed:
+    mine, theirs = candidate.noise, baseline.noise
+    least = min((noise.pairs if noise else 1) for noise in (mine, theirs))
+    if mine is None or theirs is None or least < LEAST_PAIRS:
+        which = "this run" if mine is None or mine.pairs < LEAST_PAIRS else "the baseline"
+        reason = f"{which} has fewer than {LEAST_PAIRS} passes; run with --pairs {LEAST_PAIRS}:40"
+        return _Timed(_finding(candidate, "INCONCLUSIVE", reason, allowed), None)
+    difference = (mine.log_ratio_ppm - theirs.log_ratio_ppm) / PPM
+    half_width, p_value = one_sided(difference, _error(mine), _error(theirs), alpha)
+    change = expm1(difference)
+    verdict = decide(change, half_width, allowed)
+    if change > IMPLAUSIBLE:
+        verdict = "NOT_COMPARABLE"
+    sd = hypot(mine.pair_sd_ppm, theirs.pair_sd_ppm) / PPM
+    reason = _reason(verdict, change, half_width, sd, allowed)
+    finding = replace(
+        _finding(candidate, verdict, reason, allowed),
+        before=expm1(theirs.log_ratio_ppm / PPM) + 1,
+        after=expm1(mine.log_ratio_ppm / PPM) + 1,
+        change=change,
+        half_width=half_width,
+        mde=smallest_effect(sd, min(mine.pairs, theirs.pairs)),
+    )
+    return _Timed(finding, p_value if half_width <= allowed / 2 else None)
+
+
+def _error(noise: ArmNoise) -> tuple[float, int]:
+    """Standard error of the mean log-ratio, and its degrees of freedom."""
+    return noise.pair_sd_ppm / PPM / noise.pairs**0.5, noise.pairs - 1
+
+
+def _reason(verdict: Verdict, change: float, half_width: float, sd: float, allowed: float) -> str:
+    text = (
+        f"throughput against {BASELINE_ARM} {change:+.2%} +- {half_width:.2%} of the stored ratio"
+    )
+    if verdict == "INCONCLUSIVE":
+        return f"{text}; about {pairs_needed(sd, allowed)} passes would tell"
+    if verdict == "NOT_COMPARABLE":
+        return f"{text}: implausible for the same workload"
+    return text
+
+
+def _corrected(entry: _Timed, p_value: float | None, alpha: float) -> Finding:
+    """A loss that could be one of many tries is not called a regression."""
+    finding = entry.finding
+    if finding.verdict != "REGRESSED" or p_value is None or p_value < alpha:
+        return finding
+    reason = f"{finding.reason}; p = {p_value:.3f} after Holm's correction"
+    return replace(finding, verdict="INCONCLUSIVE", reason=reason)
+
+
+def _finding(candidate: ArmCounts, verdict: Verdict, reason: str, allowed: float) -> Finding:
+    return Finding(
+        cell_id=candidate.cell_id,
+        arm=candidate.arm,
+        metric="throughput",
+        verdict=verdict,
+        reason=reason,
+        allowed=allowed,
+    )

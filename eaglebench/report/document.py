@@ -1,0 +1,24 @@
+"""Everything a report can show of one run; the formats render it and decide nothing."""
+
+from dataclasses import dataclass
+
+from eaglebench.contracts.measured import MeasuredRun
+from eaglebench.contracts.verdict import Judgement
+from eaglebench.report.rows import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportDocument:
+    """One run, judged.
+
+    Attributes:
+        run: turns, blocks, options and environment.
+        rows: one a cell and arm.
+        judgement: against a baseline, or of the arms against `no-cache`.
+        notes: remarks a reader should not have to find out alone.
+    """
+
+    run: MeasuredRun
+    rows: tuple[Row, ...]
+    judgement: Judgement
+    notes: tuple[str, ...]

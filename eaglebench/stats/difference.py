@@ -1,0 +1,104 @@
+"""An arm against another one of the same questions: everything that can be said about the two."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.stats.acceptance import Counts, Speed, pool, speed
+from eaglebench.stats.pairing import Pair, PairClass, Tau, pair_turns
+from eaglebench.stats.signflip import sign_flip_p_value
+from eaglebench.stats.throughput import RatioEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One arm's measured turns (first round) and timed blocks (all rounds)."""
+
+    turns: tuple[MeasuredTurn, ...]
+    blocks: tuple[MeasuredBlock, ...]
+
+    @property
+    def counts(self) -> Counts:
+        """Pooled counts."""
+        return pool(self.turns)
+
+    @property
+    def speed(self) -> Speed | None:
+        """Throughput over all blocks."""
+        return speed(self.blocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """An arm against another one, question by question.
+
+    Attributes:
+        against: name of the other arm.
+        pairs: every turn in both.
+        counts, other_counts: pooled.
+        acceptance: relative change of the acceptance length.
+        throughput: relative change of tokens a second, pooled over all passes.
+        log_ratio: parts of the throughput ratio: acceptance (al_sglang), step rate, decode share.
+        ratio: the throughput ratio over repeated passes; None where they were not paired.
+        p_value: one-sided chance of so many more verify steps (paired sign-flip by question).
+    """
+
+    against: str
+    pairs: tuple[Pair, ...]
+    counts: Counts
+    other_counts: Counts
+    acceptance: float | None
+    throughput: float | None
+    log_ratio: tuple[float, float, float] | None
+    ratio: RatioEstimate | None
+    p_value: float | None
+
+    def count(self, kind: PairClass) -> int:
+        """Turns of one class."""
+        return Counter(pair.kind for pair in self.pairs)[kind]
+
+    @property
+    def num_same_output(self) -> int:
+        """Turns with the same tokens in both arms."""
+        return sum(pair.has_same_output for pair in self.pairs)
+
+
+def make_difference(
+    mine: Side, theirs: Side, against: str, tau: Tau, ratio: RatioEstimate | None = None
+) -> Difference:
+    """Compare two sides; `ratio` is the estimate over passes where they were interleaved."""
+    counts, other_counts = mine.counts, theirs.counts
+    my_speed, their_speed = mine.speed, theirs.speed
+    lengths = counts.acceptance_length, other_counts.acceptance_length
+    acceptance = None
+    if lengths[0] is not None and lengths[1]:
+        acceptance = lengths[0] / lengths[1] - 1
+    throughput = None
+    if my_speed and their_speed:
+        throughput = my_speed.tokens_per_s / their_speed.tokens_per_s - 1
+    return Difference(
+        against=against,
+        pairs=tuple(pair_turns(mine.turns, theirs.turns, tau)),
+        counts=counts,
+        other_counts=other_counts,
+        acceptance=acceptance,
+        throughput=throughput,
+        log_ratio=_split(my_speed, their_speed),
+        ratio=ratio,
+        p_value=sign_flip_p_value(mine.turns, theirs.turns),
+    )
+
+
+def _split(mine: Speed | None, theirs: Speed | None) -> tuple[float, float, float] | None:
+    """Ln of the three factors' ratios; they add up to ln of the throughput ratio."""
+    if mine is None or theirs is None:
+        return None
+    factors: Sequence[tuple[float | None, float | None]] = [
+        (mine.al_sglang, theirs.al_sglang),
+        (mine.step_rate, theirs.step_rate),
+        (mine.decode_share, theirs.decode_share),
+    ]
+    logs = [log(a / b) for a, b in factors if a and b]
+    return (logs[0], logs[1], logs[2]) if len(logs) == len(factors) else None

@@ -1,0 +1,51 @@
+"""Turns whose tokens part: what their common beginning says."""
+
+from dataclasses import dataclass
+
+from eaglebench.contracts.measured import MeasuredTurn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonPrefix:
+    """Verify steps that end before the first differing token, in both arms.
+
+    Attributes:
+        num_tokens: output tokens both share.
+        emitted, verify_steps: of the candidate.
+        other_emitted, other_verify_steps: of the other arm.
+    """
+
+    num_tokens: int
+    emitted: int
+    verify_steps: int
+    other_emitted: int
+    other_verify_steps: int
+
+
+def common_prefix(turn: MeasuredTurn, other: MeasuredTurn) -> CommonPrefix:
+    """Count steps of both turns that lie in front of the first difference."""
+    pairs = zip(turn.output_token_ids, other.output_token_ids, strict=False)
+    shorter = min(len(turn.output_token_ids), len(other.output_token_ids))
+    shared = next((index for index, (a, b) in enumerate(pairs) if a != b), shorter)
+    emitted, steps = _whole_steps(turn, shared)
+    other_emitted, other_steps = _whole_steps(other, shared)
+    return CommonPrefix(
+        num_tokens=shared,
+        emitted=emitted,
+        verify_steps=steps,
+        other_emitted=other_emitted,
+        other_verify_steps=other_steps,
+    )
+
+
+def _whole_steps(turn: MeasuredTurn, num_tokens: int) -> tuple[int, int]:
+    """Tokens and number of the verify steps that end within the first `num_tokens` outputs."""
+    end = turn.counters.prefill_sampled
+    emitted = steps = 0
+    for step in turn.steps:
+        end += step.emitted
+        if end > num_tokens:
+            break
+        emitted += step.emitted
+        steps += 1
+    return emitted, steps

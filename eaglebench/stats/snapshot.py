@@ -1,0 +1,112 @@
+"""From a run to the integers it is judged by."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+from eaglebench.contracts.knobs import BASELINE_ARM
+from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
+from eaglebench.contracts.snapshot import ArmCounts, ArmNoise, QuestionCounts, Snapshot
+from eaglebench.stats.acceptance import Counts, accepted_at, pool, speed
+from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
+
+DIGEST_LENGTH = 8
+PPM = 1_000_000
+WORKLOAD = (
+    "model",
+    "draft_model",
+    "algorithm",
+    "num_questions",
+    "question_file",
+    "question_fields",
+    "max_new_tokens",
+    "temperature",
+    "seed",
+    "ignore_eos",
+    "stop",
+    "prompt_format",
+    "system_prompt",
+    "max_total_tokens",
+    "context_length",
+)
+"""Options that decide what is computed."""
+
+
+def make_snapshot(run: MeasuredRun) -> Snapshot:
+    """The snapshot of a run: counts of its first round, times of all."""
+    first = [turn for turn in run.turns if turn.round == 0]
+    names = list(dict.fromkeys((turn.cell_id, turn.arm) for turn in first))
+    return Snapshot(
+        name=run.run_id,
+        suite=str(run.suite["name"]),
+        suite_version=int(run.suite["version"]),
+        suite_sha256=str(run.suite.get("sha256", "")),
+        workload={name: run.config.get(name) for name in WORKLOAD} | {"dtype": run.models["dtype"]},
+        exact=run.environment.get("exact", {}),
+        timing=run.environment.get("timing", {}),
+        created_from=_commit(run),
+        reason=None,
+        arms=tuple(
+            _arm([t for t in first if (t.cell_id, t.arm) == name], run.blocks, *name)
+            for name in names
+        ),
+    )
+
+
+def question_counts(turns: Iterable[MeasuredTurn]) -> tuple[QuestionCounts, ...]:
+    """Questions of one cell and arm in the order in which they ended; failed turns are left out."""
+    grouped: dict[str, list[MeasuredTurn]] = {}
+    for turn in turns:
+        if turn.is_measured and turn.error is None:
+            grouped.setdefault(turn.question_id, []).append(turn)
+    return tuple(
+        QuestionCounts(
+            question_id=question_id,
+            emitted=sum(turn.counters.emitted for turn in mine),
+            verify_steps=sum(turn.counters.verify_steps for turn in mine),
+            output_sha=_digest([turn.output_token_ids for turn in mine]),
+            accept_sha=_digest([turn.accepted_per_step for turn in mine]),
+        )
+        for question_id, mine in grouped.items()
+    )
+
+
+def _arm(
+    turns: Sequence[MeasuredTurn], blocks: Sequence[MeasuredBlock], cell_id: str, arm: str
+) -> ArmCounts:
+    counts = pool(turns)
+    return ArmCounts(
+        cell_id=cell_id,
+        arm=arm,
+        counters={name: getattr(counts, name) for name in Counts.__dataclass_fields__},
+        num_drafts=counts.num_drafts,
+        accepted_at=accepted_at(turns),
+        failed=sum(turn.error is not None for turn in turns if turn.is_measured),
+        questions=question_counts(turns),
+        noise=_noise(blocks, cell_id, arm),
+    )
+
+
+def _noise(blocks: Sequence[MeasuredBlock], cell_id: str, arm: str) -> ArmNoise | None:
+    if arm == BASELINE_ARM:
+        return None
+    estimate = estimate_ratio(pass_log_ratios(blocks, cell_id, arm, BASELINE_ARM))
+    rate = speed([b for b in blocks if (b.cell_id, b.arm) == (cell_id, arm)])
+    if estimate is None or estimate.sd is None or rate is None:
+        return None
+    return ArmNoise(
+        log_ratio_ppm=round(estimate.log_ratio * PPM),
+        pair_sd_ppm=round(estimate.sd * PPM),
+        pairs=estimate.pairs,
+        info_tok_s=round(rate.tokens_per_s, 1),
+    )
+
+
+def _commit(run: MeasuredRun) -> str:
+    if run.git is None:
+        return "unknown"
+    return f"{str(run.git['sha'])[:12]}{'-dirty' if run.git.get('dirty') else ''}"
+
+
+def _digest(numbers: Sequence[Sequence[int]]) -> str:
+    text = ";".join(",".join(map(str, row)) for row in numbers)
+    return sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]

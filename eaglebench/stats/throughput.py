@@ -1,0 +1,155 @@
+"""Throughput of one arm against another over repeated passes.
+
+A pair is one pass over the questions through both arms, block by block in turn; its log-ratio is
+ln(tok/s of the arm) - ln(tok/s of the other). The estimate is the 10 % trimmed mean; its interval
+is Tukey-McLaughlin's below twenty pairs and BCa from there on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import expm1, log
+from typing import Any
+
+from eaglebench.contracts.measured import MeasuredBlock
+
+ALPHA = 0.01
+POWER = 0.8
+LEAST_PAIRS = 8
+"""An exact sign-flip test needs seven pairs to reach p < 0.01."""
+TRIMMED = 0.1
+BCA_FROM = 20
+RESAMPLES = 9999
+SEED = 20260101
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatioEstimate:
+    """A throughput ratio in logs.
+
+    Attributes:
+        log_ratio: trimmed mean of the pairs' log-ratios.
+        half_width: one-sided half-width at level `ALPHA`; None with fewer than two pairs.
+        sd: standard deviation of one pair's log-ratio; None with fewer than two pairs.
+        pairs: how many.
+        drift: change of the log-ratio from first to last pair, by Theil and Sen; None below eight.
+    """
+
+    log_ratio: float
+    half_width: float | None
+    sd: float | None
+    pairs: int
+    drift: float | None
+
+    @property
+    def change(self) -> float:
+        """Relative change of the throughput."""
+        return expm1(self.log_ratio)
+
+    @property
+    def mde(self) -> float | None:
+        """Smallest true change that so many pairs detect with 80 % power at level `ALPHA`."""
+        return None if self.sd is None else smallest_effect(self.sd, self.pairs)
+
+
+def pass_log_ratios(
+    blocks: Sequence[MeasuredBlock], cell_id: str, arm: str, other: str
+) -> list[float]:
+    """One log-ratio for each pass in which both arms ran the same blocks."""
+    mine, theirs = _passes(blocks, cell_id, arm), _passes(blocks, cell_id, other)
+    return [
+        log(_rate(mine[number])) - log(_rate(theirs[number]))
+        for number in sorted(mine)
+        if number in theirs
+        and mine[number].keys() == theirs[number].keys()
+        and _rate(mine[number]) > 0
+        and _rate(theirs[number]) > 0
+    ]
+
+
+def estimate_ratio(log_ratios: Sequence[float], alpha: float = ALPHA) -> RatioEstimate | None:
+    """The estimate; None without a pair."""
+    import numpy as np  # noqa: PLC0415  # numpy and scipy are slow to import
+    from scipy import stats  # noqa: PLC0415
+
+    values = np.asarray(log_ratios, dtype=float)
+    count = len(values)
+    if not count:
+        return None
+    centre = float(stats.trim_mean(values, TRIMMED))
+    if count == 1:
+        return RatioEstimate(log_ratio=centre, half_width=None, sd=None, pairs=1, drift=None)
+    drift = None
+    if count >= LEAST_PAIRS:
+        drift = float(stats.theilslopes(values)[0]) * (count - 1)
+    return RatioEstimate(
+        log_ratio=centre,
+        half_width=_half_width(values.tolist(), alpha),
+        sd=float(values.std(ddof=1)),
+        pairs=count,
+        drift=drift,
+    )
+
+
+def smallest_effect(sd: float, pairs: int, alpha: float = ALPHA, power: float = POWER) -> float:
+    """(t_{1-alpha} + t_{power}) * sd / sqrt(pairs), with pairs - 1 degrees of freedom."""
+    from scipy import stats  # noqa: PLC0415
+
+    freedom = max(pairs - 1, 1)
+    quantiles = stats.t.ppf(1 - alpha, freedom) + stats.t.ppf(power, freedom)
+    return float(quantiles * sd / pairs**0.5)
+
+
+def pairs_needed(sd: float, change: float, alpha: float = ALPHA) -> int:
+    """Pairs whose half-width is at most half of `change`: (2 z sd / change)^2, at least eight."""
+    from math import ceil  # noqa: PLC0415
+
+    from scipy import stats  # noqa: PLC0415
+
+    quantile = float(stats.norm.ppf(1 - alpha))
+    return max(LEAST_PAIRS, ceil((2 * quantile * sd / change) ** 2))
+
+
+def _half_width(values: list[float], alpha: float) -> float:
+    import numpy as np  # noqa: PLC0415
+    from scipy import stats  # noqa: PLC0415
+
+    if min(values) == max(values):
+        return 0.0
+    if len(values) < BCA_FROM:
+        low, high = stats.mstats.trimmed_mean_ci(
+            np.asarray(values), limits=(TRIMMED, TRIMMED), alpha=2 * alpha
+        )
+    else:
+        found = stats.bootstrap(
+            (np.asarray(values),),
+            _trimmed_mean,
+            confidence_level=1 - 2 * alpha,
+            vectorized=True,
+            method="BCa",
+            n_resamples=RESAMPLES,
+            rng=np.random.default_rng(SEED),
+        )
+        low, high = found.confidence_interval
+    return float(high - low) / 2
+
+
+def _passes(
+    blocks: Sequence[MeasuredBlock], cell_id: str, arm: str
+) -> dict[int, dict[int, MeasuredBlock]]:
+    passes: dict[int, dict[int, MeasuredBlock]] = {}
+    for block in blocks:
+        if (block.cell_id, block.arm) == (cell_id, arm):
+            passes.setdefault(block.round, {})[block.block] = block
+    return passes
+
+
+def _rate(one_pass: dict[int, MeasuredBlock]) -> float:
+    wall_s = sum(block.wall_s for block in one_pass.values())
+    tokens = sum(block.output_tokens for block in one_pass.values())
+    return tokens / wall_s if wall_s > 0 else 0.0
+
+
+def _trimmed_mean(sample: Any, axis: int = -1) -> Any:
+    from scipy import stats  # noqa: PLC0415
+
+    return stats.trim_mean(sample, TRIMMED, axis=axis)

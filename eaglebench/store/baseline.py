@@ -1,0 +1,263 @@
+"""Baselines: snapshots as small text files that live in git.
+
+results/baselines/<name>.jsonl, at most 100 kB; a change of one cell is a change of one line.
+"""
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from eaglebench.contracts.snapshot import (
+    AL_DEFINITION,
+    ArmCounts,
+    ArmNoise,
+    QuestionCounts,
+    Snapshot,
+)
+from eaglebench.errors import InputFileError, NothingMeasuredError, UsageError
+from eaglebench.store.baseline_lines import (
+    BASELINE_SCHEMA,
+    LINE,
+    CellLine,
+    HeaderLine,
+    NoiseLine,
+)
+from eaglebench.store.lines import write_text
+from eaglebench.store.run_folder import slug
+
+SUFFIX = ".jsonl"
+MOST_BYTES = 100_000
+
+
+def baselines_folder(root: Path) -> Path:
+    """Where baselines lie below a results folder."""
+    return root / "baselines"
+
+
+def list_baselines(root: Path) -> list[str]:
+    """Names of all baselines, sorted."""
+    return sorted(path.stem for path in baselines_folder(root).glob(f"*{SUFFIX}"))
+
+
+def find_baseline(root: Path, name: str) -> Path:
+    """The file of a baseline, by name or by path.
+
+    Raises:
+        NothingMeasuredError: there is none; the nearest names are offered.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    named = baselines_folder(root) / f"{slug(name)}{SUFFIX}"
+    if named.is_file():
+        return named
+    known = list_baselines(root)
+    near = get_close_matches(name, known, n=3)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    elif known:
+        hint = f"there are: {', '.join(known)}"
+    else:
+        hint = "make one of a good run: eaglebench baseline save NAME --reason WHY"
+    raise NothingMeasuredError(f"no baseline {name!r} in {baselines_folder(root)}", hint=hint)
+
+
+def write_baseline(root: Path, name: str, snapshot: Snapshot, reason: str) -> Path:
+    """Write a snapshot as a baseline; an old one of the name is replaced in one step.
+
+    Raises:
+        UsageError: it is larger than a baseline may be.
+        StorageError: the disk refuses; the old one is intact.
+    """
+    text = "".join(line + "\n" for line in _lines(snapshot, reason))
+    if len(text.encode()) > MOST_BYTES:
+        raise UsageError(
+            f"the baseline would have {len(text.encode())} bytes, more than {MOST_BYTES}",
+            hint="fewer cells or questions; a baseline is meant for git",
+        )
+    folder = baselines_folder(root)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{slug(name)}{SUFFIX}"
+    write_text(path, text)
+    return path
+
+
+def read_baseline(path: Path) -> Snapshot:
+    """A baseline as a snapshot.
+
+    Raises:
+        InputFileError: it is no baseline, of another schema, or was changed by hand; with its line.
+    """
+    header: HeaderLine | None = None
+    cells: list[CellLine] = []
+    noise: dict[tuple[str, str], ArmNoise] = {}
+    for number, text in _numbered(path):
+        line = _parse(path, number, text)
+        if isinstance(line, HeaderLine):
+            if header is not None:
+                raise InputFileError(path, "a second header", line=number)
+            header = line
+        elif header is None:
+            raise InputFileError(path, "the first line must be the header", line=number)
+        elif isinstance(line, NoiseLine):
+            noise[line.cell_id, line.arm] = ArmNoise(
+                log_ratio_ppm=line.log_ratio_ppm,
+                pair_sd_ppm=line.pair_sd_ppm,
+                pairs=line.pairs,
+                info_tok_s=line.info_tok_s,
+            )
+        else:
+            if any((cell.cell_id, cell.arm) == (line.cell_id, line.arm) for cell in cells):
+                raise InputFileError(path, f"{line.cell_id} {line.arm} is there twice", line=number)
+            cells.append(line)
+    if header is None:
+        raise InputFileError(path, "is empty; expected a header line")
+    return _snapshot(path, header, cells, noise)
+
+
+def _numbered(path: Path) -> Iterable[tuple[int, str]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputFileError(path, f"can't be read: {error}") from error
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            yield number, line
+
+
+def _parse(path: Path, number: int, text: str) -> HeaderLine | CellLine | NoiseLine:
+    hint = "it was changed by hand, or is no baseline; eaglebench baseline save makes one"
+    try:
+        raw = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise InputFileError(path, f"is no JSON: {error}", line=number, hint=hint) from error
+    if isinstance(raw, dict) and raw.get("kind") == "header":
+        version = raw.get("schema_version")
+        if version != BASELINE_SCHEMA or isinstance(version, bool):
+            raise InputFileError(
+                path,
+                f"schema version {version!r}; this version of eaglebench reads {BASELINE_SCHEMA}",
+                line=number,
+                hint="it was written by another version of eaglebench",
+            )
+    try:
+        return LINE.validate_python(raw)
+    except ValidationError as error:
+        finding = error.errors()[0]
+        where = ".".join(str(part) for part in finding["loc"])
+        raise InputFileError(path, f"{where}: {finding['msg']}", line=number, hint=hint) from error
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _snapshot(
+    path: Path,
+    header: HeaderLine,
+    cells: list[CellLine],
+    noise: dict[tuple[str, str], ArmNoise],
+) -> Snapshot:
+    return Snapshot(
+        name=path.stem,
+        suite=header.suite,
+        suite_version=header.suite_version,
+        suite_sha256=header.suite_sha256,
+        workload=header.workload,
+        exact=header.exact,
+        timing=header.timing,
+        created_from=header.created_from,
+        reason=header.reason,
+        arms=tuple(
+            _arm(path, cell, header.questions, noise.get((cell.cell_id, cell.arm)))
+            for cell in cells
+        ),
+    )
+
+
+def _arm(path: Path, cell: CellLine, questions: list[str], noise: ArmNoise | None) -> ArmCounts:
+    names = cell.questions or questions
+    if len(names) != len(cell.steps_by_q):
+        raise InputFileError(
+            path,
+            f"{cell.cell_id} {cell.arm} has {len(cell.steps_by_q)} questions, {len(names)} are named",
+        )
+    if len(set(names)) < len(names):
+        raise InputFileError(path, f"{cell.cell_id} {cell.arm}: a question is named twice")
+    columns = zip(
+        names,
+        cell.emitted_by_q,
+        cell.steps_by_q,
+        cell.out_sha_by_q,
+        cell.accept_sha_by_q,
+        strict=True,
+    )
+    return ArmCounts(
+        cell_id=cell.cell_id,
+        arm=cell.arm,
+        counters=cell.counters,
+        num_drafts=cell.num_drafts,
+        accepted_at=tuple(cell.accepted_at),
+        failed=cell.failed,
+        questions=tuple(
+            QuestionCounts(
+                question_id=name,
+                emitted=emitted,
+                verify_steps=steps,
+                output_sha=output_sha,
+                accept_sha=accept_sha,
+            )
+            for name, emitted, steps, output_sha, accept_sha in columns
+        ),
+        noise=noise,
+    )
+
+
+def _lines(snapshot: Snapshot, reason: str) -> Iterable[str]:
+    arms = sorted(snapshot.arms, key=lambda arm: arm.key)
+    questions = [question.question_id for question in arms[0].questions] if arms else []
+    header = HeaderLine(
+        schema_version=BASELINE_SCHEMA,
+        suite=snapshot.suite,
+        suite_version=snapshot.suite_version,
+        suite_sha256=snapshot.suite_sha256,
+        workload=dict(snapshot.workload),
+        exact=dict(snapshot.exact),
+        timing=dict(snapshot.timing),
+        al_definition=AL_DEFINITION,
+        created_from=snapshot.created_from,
+        reason=reason,
+        questions=questions,
+    )
+    yield _text(header)
+    for arm in arms:
+        yield _text(_cell(arm, questions))
+    for arm in arms:
+        if arm.noise is not None:
+            noise = {name: getattr(arm.noise, name) for name in ArmNoise.__dataclass_fields__}
+            yield _text(NoiseLine(cell_id=arm.cell_id, arm=arm.arm, **noise))
+
+
+def _cell(arm: ArmCounts, questions: list[str]) -> CellLine:
+    mine = [question.question_id for question in arm.questions]
+    return CellLine(
+        cell_id=arm.cell_id,
+        arm=arm.arm,
+        counters=dict(arm.counters),
+        num_drafts=arm.num_drafts,
+        accepted_at=list(arm.accepted_at),
+        failed=arm.failed,
+        questions=None if mine == questions else mine,
+        emitted_by_q=[question.emitted for question in arm.questions],
+        steps_by_q=[question.verify_steps for question in arm.questions],
+        out_sha_by_q=[question.output_sha for question in arm.questions],
+        accept_sha_by_q=[question.accept_sha for question in arm.questions],
+    )
+
+
+def _text(line: HeaderLine | CellLine | NoiseLine) -> str:
+    document = {name: value for name, value in line.model_dump().items() if value is not None}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)

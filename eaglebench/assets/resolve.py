@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from eaglebench.assets.catalog import CATALOG
-from eaglebench.assets.fetch import ensure
+from eaglebench.assets.fetch import ensure, is_present, path_of
 from eaglebench.assets.progress import Notice, Progress
 from eaglebench.errors import AssetError
 
@@ -32,6 +32,14 @@ def resolve_model(name: str, *, notice: Notice, progress: Progress | None = None
             hint=f"assets: {', '.join(a.name for a in CATALOG.values() if a.kind != 'questions')}",
         )
     return _from_hub(name, notice)
+
+
+def local_folder(name: str) -> Path | None:
+    """The folder of a model that is on this machine already; None where it would be fetched."""
+    if name in CATALOG:
+        return path_of(CATALOG[name]) if is_present(name) else None
+    path = Path(name).expanduser()
+    return path if path.is_dir() else None
 
 
 def default_draft(target: str) -> str | None:

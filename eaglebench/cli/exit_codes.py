@@ -1,5 +1,6 @@
 """What the exit status says; every number has one meaning."""
 
+from eaglebench.contracts.verdict import Verdict
 from eaglebench.errors import EaglebenchError, NothingMeasuredError, UsageError
 
 PASS = 0
@@ -18,3 +19,12 @@ def exit_code(error: EaglebenchError) -> int:
     if isinstance(error, NothingMeasuredError):
         return NOTHING_MEASURED
     return CRASH
+
+
+def verdict_code(verdict: Verdict, *, is_strict: bool = False) -> int:
+    """The exit status for a verdict; noise fails only where `--strict` asks for it."""
+    if verdict in {"REGRESSED", "FAILED"}:
+        return REGRESSION
+    if verdict == "NOT_COMPARABLE":
+        return NOTHING_MEASURED
+    return INCONCLUSIVE if verdict == "INCONCLUSIVE" and is_strict else PASS

@@ -20,6 +20,25 @@ COMMANDS = {
     "run": LazyCommand("eaglebench.cli.run_command:run", "Measure a suite in every cell and arm."),
     "show": LazyCommand("eaglebench.cli.show_command:show", "Print the tables of a stored run."),
     "list": LazyCommand("eaglebench.cli.list_command:list_runs", "List stored runs."),
+    "compare": LazyCommand(
+        "eaglebench.cli.compare_command:compare", "Compare two runs question by question."
+    ),
+    "explain": LazyCommand(
+        "eaglebench.cli.explain_command:explain", "Follow one question step by step in two arms."
+    ),
+    "gate": LazyCommand(
+        "eaglebench.cli.gate_command:gate", "Judge a run against a baseline; for CI."
+    ),
+    "baseline": LazyCommand(
+        "eaglebench.cli.baseline_command:baseline", "Keep the counts of good runs."
+    ),
+    "report": LazyCommand(
+        "eaglebench.cli.report_command:report", "Write a run as HTML, Markdown, JUnit, ..."
+    ),
+    "calibrate": LazyCommand(
+        "eaglebench.cli.calibrate_command:calibrate", "Measure this machine's noise, A against A."
+    ),
+    "ab": LazyCommand("eaglebench.cli.ab_command:ab", "Time two versions of the code in turns."),
     "suites": LazyCommand("eaglebench.cli.suites_command:suites", "List what can be run."),
     "matrix": LazyCommand("eaglebench.cli.matrix_command:matrix", "Look at a matrix file."),
     "assets": LazyCommand("eaglebench.cli.assets_command:assets", "Fetch models and questions."),

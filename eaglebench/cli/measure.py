@@ -11,23 +11,25 @@ from eaglebench.assets.resolve import default_draft, resolve_model
 from eaglebench.backends.registry import open_profiler, open_runtime
 from eaglebench.cli.console import notice
 from eaglebench.cli.progress_display import progress_display
-from eaglebench.cli.results import load_rows, stored_tau
+from eaglebench.cli.results import load_run, rows_of, tau_of
 from eaglebench.cli.run_flow import Plan, RunOutput, conversations_of
 from eaglebench.cli.run_log import LoggedProgress
 from eaglebench.cli.show_command import print_run
 from eaglebench.cli.stored import folder_to_resume, read_replay
 from eaglebench.clock import MonotonicClock
 from eaglebench.contracts.backend import ModelChoice, Runtime
+from eaglebench.contracts.knobs import AGAIN, BASELINE_ARM, base_arm
+from eaglebench.contracts.snapshot import AL_DEFINITION
 from eaglebench.errors import UsageError
 from eaglebench.harness.environment import fingerprint, git_state
 from eaglebench.harness.session import Session, SessionPlan
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.report.comparison import comparison_document
+from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
+from eaglebench.store.decode import measured_blocks
 from eaglebench.store.finalize import write_cells_csv, write_comparison, write_tables
 from eaglebench.store.run_folder import RunFolder, Status
-
-AL_DEFINITION = "emitted/verify_steps"
 
 
 def measure(plan: Plan, output: RunOutput) -> None:
@@ -38,13 +40,19 @@ def measure(plan: Plan, output: RunOutput) -> None:
         StorageError: the results can't be written.
         KeyboardInterrupt: after saying where the finished questions are.
     """
+    folder = measure_quietly(plan, output)
+    print_run(folder, is_json=output.is_json)
+    notice(f"results: {folder.path}")
+
+
+def measure_quietly(plan: Plan, output: RunOutput) -> RunFolder:
+    """Run a plan and keep its results; raises like `measure`."""
     config = plan.config
     replay = read_replay(output.output_dir, config.replay) if config.replay else None
     resumed = folder_to_resume(output.output_dir, plan.resume, config) if plan.resume else None
     if resumed and resumed.manifest()["status"] == "done":
         notice(f"run {resumed.run_id} is complete; nothing is left to run")
-        print_run(resumed, is_json=output.is_json)
-        return
+        return resumed
     choice = model_choice(config, needs_draft=any(c.knobs.num_steps for c in plan.expansion.cells))
     notice(f"loading {config.model}")
     runtime = open_runtime(choice)
@@ -58,8 +66,7 @@ def measure(plan: Plan, output: RunOutput) -> None:
         _run(plan, output, runtime, folder, replay)
     finally:
         runtime.close()
-    print_run(folder, is_json=output.is_json)
-    notice(f"results: {folder.path}")
+    return folder
 
 
 def _run(
@@ -77,6 +84,7 @@ def _run(
                 cells=plan.expansion.cells,
                 conversations_of=lambda cell: conversations_of(plan, cell, runtime.tokenizer),
                 replay=replay,
+                is_precise=lambda folder, cell_id: is_precise(folder, cell_id, plan.config),
             ),
             runtime,
             folder,
@@ -99,9 +107,29 @@ def _run(
         finally:
             folder.set_status(status, ended=_now())
     write_tables(folder)
-    rows = load_rows(folder)
+    run = load_run(folder)
+    rows = rows_of(run)
     write_cells_csv(folder, [row.as_dict() for row in rows])
-    write_comparison(folder, comparison_document(rows, stored_tau(folder)))
+    write_comparison(folder, comparison_document(rows, tau_of(run)))
+
+
+def is_precise(folder: RunFolder, cell_id: str, config: RunConfig) -> bool:
+    """Whether every arm's throughput ratio is known well enough; looks at widths alone."""
+    blocks = measured_blocks(folder)
+    for arm in config.arms:
+        if arm == BASELINE_ARM:
+            continue
+        estimate = estimate_ratio(pass_log_ratios(blocks, cell_id, arm, _other(arm)))
+        if estimate is None:
+            continue
+        if estimate.half_width is None or estimate.half_width > config.precision:
+            return False
+    return True
+
+
+def _other(arm: str) -> str:
+    """The arm whose throughput this one is measured by."""
+    return base_arm(arm) if arm.endswith(AGAIN) else BASELINE_ARM
 
 
 def _describe(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:

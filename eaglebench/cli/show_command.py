@@ -28,21 +28,15 @@ def show(run: str, output_dir: str, form: str) -> None:
 def print_run(folder: "RunFolder", *, is_json: bool) -> None:
     """Print a run as tables or as one JSON document."""
     from eaglebench.cli.console import stdout_console
-    from eaglebench.cli.results import load_rows
-    from eaglebench.report.notes import run_notes
+    from eaglebench.cli.results import load_document
     from eaglebench.report.terminal import render_run
 
-    rows = load_rows(folder)
+    document = load_document(folder)
     manifest = folder.manifest()
     if is_json:
-        document = {"run": manifest, "cells": [row.as_dict() for row in rows]}
-        click.echo(json.dumps(document, indent=1))
+        cells = [row.as_dict() for row in document.rows]
+        click.echo(json.dumps({"run": manifest, "cells": cells}, indent=1))
         return
-    page_sizes = sorted({record.page_size for record in folder.turns()})
-    notes = run_notes(rows, page_sizes, manifest["models"]["warnings"])
-    notes += folder.notices()
-    if manifest["status"] != "done":
-        notes.append(f"this run is {manifest['status']}: not every question has been run")
     title = f"{manifest['suite']['name']}, {manifest['models']['target_id']}"
     title += f", {manifest['models']['dtype']}"
-    render_run(rows, stdout_console(), title=title, notes=notes)
+    render_run(document.rows, stdout_console(), title=title, notes=document.notes)

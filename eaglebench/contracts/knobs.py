@@ -10,6 +10,13 @@ CACHE_ARMS = ("radix", "force-miss", "no-cache")
 BASELINE_ARM = "no-cache"
 FAULT_ARMS = ("unigram", "no-lookahead", "kv-reuse", "seam-guess")
 ARMS = CACHE_ARMS + FAULT_ARMS
+AGAIN = ":again"
+"""`radix:again` is `radix` once more beside itself, for measuring noise."""
+
+
+def base_arm(name: str) -> str:
+    """The arm that a name means: `radix` for `radix:again`."""
+    return name.removesuffix(AGAIN)
 
 
 def num_draft_nodes(num_draft_tokens: int) -> int:

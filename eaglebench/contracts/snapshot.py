@@ -86,6 +86,7 @@ class Snapshot:
         exact, timing: fingerprints; counts need the first, times both.
         created_from: commit of the code, with `-dirty` where it had changes.
         reason: why it became a baseline; None for a run.
+        is_complete: whether every question was run.
         arms: by cell and arm.
     """
 
@@ -98,4 +99,5 @@ class Snapshot:
     timing: Mapping[str, object]
     created_from: str
     reason: str | None
+    is_complete: bool
     arms: tuple[ArmCounts, ...]

@@ -67,7 +67,7 @@ def _judge(
         verdict, reason = "IMPROVED", _sentence(rule.metric, before, after)
     else:
         verdict = "PASS"
-        reason = "unchanged" if before == after else _sentence(rule.metric, before, after)
+        reason = _sentence(rule.metric, before, after)
     if verdict == "PASS" and rule.metric == ACCEPTANCE and questions:
         reason = f"{reason}, but {len(questions)} questions were accepted in other steps"
     return Finding(
@@ -102,6 +102,8 @@ def _output(candidate: ArmCounts, changed: tuple[str, ...]) -> Finding:
 
 def _sentence(name: str, before: float, after: float) -> str:
     form = ".4f" if name == ACCEPTANCE else ".0f"
+    if before == after:
+        return f"{before:{form}}, unchanged"
     change = relative_change(before, after)
     share = f" ({change:+.2%})" if abs(change) != float("inf") else ""
     return f"{name} {before:{form}} -> {after:{form}}{share}"

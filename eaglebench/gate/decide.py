@@ -27,7 +27,9 @@ def judge(
     """Hold a run against a baseline; `inside` are the run's own differences between arms."""
     findings, notes = list[Finding](), list[str]()
     wrong = workload_differences(candidate, baseline)
-    if wrong:
+    if not candidate.is_complete:
+        findings.append(_refused(f"{candidate.name} is not complete: it was not run to its end"))
+    elif wrong:
         findings.append(_refused("the workloads differ: " + "; ".join(wrong)))
     else:
         pairs = _matched(candidate, baseline)

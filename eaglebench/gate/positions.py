@@ -44,7 +44,7 @@ def _finding(mine: ArmCounts, position: int, before: float, after: float, chance
         arm=mine.arm,
         metric=f"al at position {position}",
         verdict="REGRESSED",
-        reason=f"share accepted {before:.4f} -> {after:.4f}; of other prompts, by chance: "
+        reason=f"share accepted {before:.4f} -> {after:.4f}; as a claim about other prompts "
         f"p = {chance:.3f} (Holm)",
         before=before,
         after=after,

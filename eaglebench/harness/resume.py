@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from eaglebench.contracts.backend import Backend
 from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.contracts.knobs import base_arm
 from eaglebench.harness.block import Block
 from eaglebench.store.records import TurnRecord
 from eaglebench.store.run_folder import RunFolder
@@ -67,7 +68,7 @@ def prime(backend: Backend, turns: Sequence[TurnRecord], arm: str) -> None:
     Each turn's tokens are computed once more as a prompt; the last one, whose KV was never
     written, is replayed as its only answer.
     """
-    if arm in _NOTHING_SHARED or not turns:
+    if base_arm(arm) in _NOTHING_SHARED or not turns:
         return
     ran = [turn for turn in turns if turn.output_token_ids]
     for number, turn in enumerate(ran):  # one after another: two that run together can't share

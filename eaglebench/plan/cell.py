@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.contracts.knobs import EngineKnobs, base_arm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Cell:
 
     def for_arm(self, arm: str) -> EngineKnobs:
         """The knobs of this cell for one arm."""
-        return replace(self.knobs, arm=arm)
+        return replace(self.knobs, arm=base_arm(arm))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

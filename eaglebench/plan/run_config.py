@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from eaglebench.contracts.knobs import ARMS, BASELINE_ARM
+from eaglebench.contracts.knobs import ARMS, BASELINE_ARM, base_arm
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import explain_validation
 from eaglebench.plan.matrix import Limits, MatrixSpec
@@ -89,7 +89,7 @@ class RunConfig(BaseModel):
         if not arms:
             raise ValueError(f"no arm to measure; known: {', '.join(ARMS)}")
         for arm in arms:
-            if arm not in ARMS:
+            if base_arm(arm) not in ARMS:
                 raise ValueError(f"unknown arm {arm!r}; known: {', '.join(ARMS)}")
         if len(set(arms)) < len(arms):
             raise ValueError("an arm is named twice")

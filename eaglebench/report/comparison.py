@@ -16,14 +16,15 @@ def comparison_document(rows: Sequence[Row], tau: Tau) -> dict[str, Any]:
     return {
         "tau": asdict(tau),
         "comparisons": [
-            {"cell_id": row.cell_id, "arm": row.arm, **_difference(difference)}
+            {"cell_id": row.cell_id, "arm": row.arm, **difference_document(difference)}
             for row in rows
             for difference in row.differences
         ],
     }
 
 
-def _difference(difference: Difference) -> dict[str, Any]:
+def difference_document(difference: Difference) -> dict[str, Any]:
+    """One difference, with every turn that parted; plain values for JSON."""
     return {
         "against": difference.against,
         "turns": len(difference.pairs),
@@ -32,6 +33,7 @@ def _difference(difference: Difference) -> dict[str, Any]:
         "acceptance_change": difference.acceptance,
         "throughput_change": difference.throughput,
         "log_ratio": difference.log_ratio,
+        "ratio": asdict(difference.ratio) if difference.ratio else None,
         "p_shorter": difference.p_value,
         "parted": [_pair(pair) for pair in difference.pairs if pair.kind != "identical"],
     }

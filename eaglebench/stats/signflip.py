@@ -26,6 +26,8 @@ def sign_flip_p_value(
     differences = np.array([mine[name] - theirs[name] for name in shared])
     if not differences.any():
         return 1.0
+    if len(differences) == 1:  # too few for scipy: of the two signs, one is this bad
+        return 0.5 if differences[0] < 0 else 1.0
     result = stats.permutation_test(
         (differences,),
         lambda values, axis: np.mean(values, axis=axis),

@@ -27,6 +27,7 @@ WORKLOAD = (
     "system_prompt",
     "max_total_tokens",
     "context_length",
+    "replay",
 )
 """Options that decide what is computed."""
 
@@ -45,6 +46,7 @@ def make_snapshot(run: MeasuredRun) -> Snapshot:
         timing=run.environment.get("timing", {}),
         created_from=_commit(run),
         reason=None,
+        is_complete=run.status == "done",
         arms=tuple(
             _arm([t for t in first if (t.cell_id, t.arm) == name], run.blocks, *name)
             for name in names

@@ -48,9 +48,8 @@ def find_baseline(root: Path, name: str) -> Path:
     Raises:
         NothingMeasuredError: there is none; the nearest names are offered.
     """
-    path = Path(name).expanduser()
-    if path.is_file():
-        return path
+    if name.endswith(SUFFIX) and Path(name).expanduser().is_file():
+        return Path(name).expanduser()
     named = baselines_folder(root) / f"{slug(name)}{SUFFIX}"
     if named.is_file():
         return named
@@ -171,6 +170,7 @@ def _snapshot(
         timing=header.timing,
         created_from=header.created_from,
         reason=header.reason,
+        is_complete=True,
         arms=tuple(
             _arm(path, cell, header.questions, noise.get((cell.cell_id, cell.arm)))
             for cell in cells

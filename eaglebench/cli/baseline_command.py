@@ -1,0 +1,216 @@
+"""`eaglebench baseline`: snapshots of good runs, committed beside the code."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from eaglebench.cli.exit_codes import verdict_code
+from eaglebench.contracts.knobs import CACHE_ARMS
+from eaglebench.errors import UsageError
+
+if TYPE_CHECKING:
+    from eaglebench.contracts.snapshot import Snapshot
+    from eaglebench.store.run_folder import RunFolder
+
+_OUTPUT = click.option(
+    "-o", "--output-dir", default="results", show_default=True, help="Where runs and baselines are."
+)
+_REASON = click.option("--reason", help="Why this run is the new normal; kept in the file.")
+_DIRTY = click.option("--allow-dirty", is_flag=True, help="Also of code with uncommitted changes.")
+
+
+@click.group()
+def baseline() -> None:
+    """Snapshots of good runs that later runs are judged against."""
+
+
+@baseline.command()
+@click.argument("name")
+@click.argument("run", default="latest")
+@_REASON
+@_DIRTY
+@_OUTPUT
+def save(name: str, run: str, reason: str | None, output_dir: str, *, allow_dirty: bool) -> None:
+    """Make a baseline NAME of RUN; one that exists is changed by `accept`, not by `save`."""
+    from eaglebench.store.baseline import list_baselines
+    from eaglebench.store.run_folder import slug
+
+    if slug(name) in list_baselines(Path(output_dir)):
+        raise UsageError(
+            f"there is a baseline {name!r} already",
+            hint=f"eaglebench baseline accept {name}, which shows what changes",
+        )
+    _write(name, run, reason, output_dir, allow_dirty=allow_dirty)
+
+
+@baseline.command()
+@click.argument("name")
+@click.argument("run", default="latest")
+@click.option(
+    "--from-ci",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Take the run out of a CI artifact (a run folder, or a folder that holds one).",
+)
+@_REASON
+@_DIRTY
+@_OUTPUT
+def accept(
+    name: str,
+    run: str,
+    from_ci: Path | None,
+    reason: str | None,
+    output_dir: str,
+    *,
+    allow_dirty: bool,
+) -> None:
+    """Let RUN take the place of the baseline NAME, after showing what changes."""
+    from eaglebench.store.baseline import find_baseline
+
+    find_baseline(Path(output_dir), name)
+    chosen = run if from_ci is None else str(_ci_run(from_ci))
+    _print_diff(name, chosen, output_dir)
+    _write(name, chosen, reason, output_dir, allow_dirty=allow_dirty)
+
+
+@baseline.command("list")
+@_OUTPUT
+def list_all(output_dir: str) -> None:
+    """List baselines."""
+    from rich.table import Table
+
+    from eaglebench.cli.console import stdout_console
+    from eaglebench.store.baseline import find_baseline, list_baselines, read_baseline
+
+    root = Path(output_dir)
+    names = list_baselines(root)
+    if not names:
+        click.echo(f"no baselines in {root / 'baselines'}; try: eaglebench baseline save NAME")
+        return
+    table = Table("baseline", "suite", "cells and arms", "dtype", "made of", "reason")
+    for name in names:
+        found = read_baseline(find_baseline(root, name))
+        dtype = str(found.workload.get("dtype"))
+        arms = str(len(found.arms))
+        table.add_row(name, found.suite, arms, dtype, found.created_from, found.reason)
+    stdout_console().print(table)
+
+
+@baseline.command()
+@click.argument("name")
+@_OUTPUT
+def show(name: str, output_dir: str) -> None:
+    """Print the counts of the baseline NAME."""
+    from rich.table import Table
+
+    from eaglebench.cli.console import stdout_console
+    from eaglebench.gate.counts import value_of
+    from eaglebench.stats.metrics import ACCEPTANCE
+    from eaglebench.store.baseline import find_baseline, read_baseline
+
+    found = read_baseline(find_baseline(Path(output_dir), name))
+    click.echo(f"{found.suite}, made of {found.created_from}: {found.reason}")
+    for fact, value in sorted(found.exact.items()):
+        click.echo(f"  {fact}: {value}")
+    table = Table("cell", "arm", "questions", "accept. length", "verify steps", "cached", "pages")
+    for arm in found.arms:
+        length = value_of(arm, ACCEPTANCE)
+        table.add_row(
+            arm.cell_id,
+            arm.arm,
+            str(len(arm.questions)),
+            "-" if length is None else f"{length:.4f}",
+            *(str(arm.counters[c]) for c in ("verify_steps", "cached_tokens", "pages_allocated")),
+        )
+    stdout_console().print(table)
+
+
+@baseline.command()
+@click.argument("name")
+@click.argument("run", default="latest")
+@_OUTPUT
+def diff(name: str, run: str, output_dir: str) -> int:
+    """Show what RUN would change in the baseline NAME, and exit with the gate's verdict."""
+    return _print_diff(name, run, output_dir)
+
+
+@baseline.command()
+@click.argument("name")
+@_OUTPUT
+def rm(name: str, output_dir: str) -> None:
+    """Delete the baseline NAME."""
+    from eaglebench.store.baseline import find_baseline
+
+    path = find_baseline(Path(output_dir), name)
+    path.unlink()
+    click.echo(f"deleted {path}")
+
+
+def _print_diff(name: str, run: str, output_dir: str) -> int:
+    from eaglebench.cli.console import notice, stdout_console
+    from eaglebench.cli.judging import judge_folder
+    from eaglebench.gate.policy import EXACT_RULES, Policy
+    from eaglebench.report.verdicts import render_judgement
+    from eaglebench.store.run_folder import find_run
+
+    folder = find_run(Path(output_dir), run)
+    policy = Policy(rules=EXACT_RULES)
+    judged = judge_folder(folder, Path(output_dir), name, policy, {}, notice=notice)
+    render_judgement(judged.judgement, stdout_console())
+    return verdict_code(judged.judgement.verdict)
+
+
+def _write(name: str, run: str, reason: str | None, output_dir: str, *, allow_dirty: bool) -> None:
+    from eaglebench.store.baseline import write_baseline
+    from eaglebench.store.run_folder import find_run
+
+    snapshot = _fit_for_baseline(find_run(Path(output_dir), run), allow_dirty=allow_dirty)
+    if not (reason and reason.strip()):
+        raise UsageError(
+            "a baseline needs a reason, for those who read its history",
+            hint='--reason "rebase on #123"',
+        )
+    path = write_baseline(Path(output_dir), name, snapshot, reason.strip())
+    click.echo(f"{path}: {len(snapshot.arms)} cells and arms, {path.stat().st_size} bytes")
+
+
+def _fit_for_baseline(folder: "RunFolder", *, allow_dirty: bool) -> "Snapshot":
+    """The snapshot of a run that may become a baseline.
+
+    Raises:
+        UsageError: it failed, was not finished, judges badly by itself, or its code was changed.
+    """
+    from eaglebench.cli.results import load_document
+    from eaglebench.stats.snapshot import make_snapshot
+
+    document = load_document(folder)
+    snapshot = make_snapshot(document.run)
+    if document.run.status != "done":
+        raise UsageError(f"run {folder.run_id} is {document.run.status}; expected one that is done")
+    failed = sum(arm.failed for arm in snapshot.arms)
+    if failed:
+        raise UsageError(f"run {folder.run_id} holds {failed} failed turns; it can't be a baseline")
+    cache_arms = [f for f in document.judgement.findings if f.arm in CACHE_ARMS]
+    bad = [f for f in cache_arms if f.verdict not in {"PASS", "IMPROVED"}]
+    if bad:
+        raise UsageError(
+            f"run {folder.run_id} can't be a baseline: {bad[0].cell_id} {bad[0].arm} is "
+            f"{bad[0].verdict}: {bad[0].reason}"
+        )
+    if snapshot.created_from.endswith("-dirty") and not allow_dirty:
+        raise UsageError(
+            f"run {folder.run_id} was made of code with uncommitted changes",
+            hint="commit and run again, or pass --allow-dirty",
+        )
+    return snapshot
+
+
+def _ci_run(folder: Path) -> Path:
+    """The one run below an artifact folder."""
+    if (folder / "run.json").is_file():
+        return folder
+    found = sorted(path.parent for path in folder.rglob("run.json"))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise UsageError(f"{folder} holds {len(found)} runs ({names}); expected one")
+    return found[0]

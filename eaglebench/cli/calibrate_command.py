@@ -1,0 +1,74 @@
+"""`eaglebench calibrate`: one arm against itself, to know what this machine can tell apart."""
+
+from pathlib import Path
+
+import click
+
+from eaglebench.contracts.knobs import AGAIN
+
+
+@click.command()
+@click.argument("suite", default="tiny")
+@click.option(
+    "--dtype", "dtypes", default="float32", show_default=True, help="One or more, with commas."
+)
+@click.option("--parallel", default="1", show_default=True, help="One or more, with commas.")
+@click.option("--arm", default="radix", show_default=True, help="The arm to run against itself.")
+@click.option("--pairs", default="8:40", show_default=True, help="Passes, LEAST:MOST.")
+@click.option("--precision", default="1%", show_default=True, help="Half-width to stop at.")
+@click.option("-n", "--num-questions", type=int, help="Most questions.  [default: the suite's]")
+@click.option("--max-new-tokens", type=int, help="Most tokens of an answer.")
+@click.option("--model", help="Target.  [default: the suite's]")
+@click.option("--page-size", type=int, default=1, show_default=True, help="Slots a page.")
+@click.option("--progress", type=click.Choice(("auto", "rich", "plain", "none")), default="auto")
+@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs are.")
+def calibrate(
+    suite: str,
+    *,
+    dtypes: str,
+    parallel: str,
+    arm: str,
+    output_dir: str,
+    progress: str,
+    page_size: int,
+    **options: object,
+) -> None:
+    """Run an arm of SUITE against itself and say what that leaves to be seen.
+
+    Sigma of one pair of passes, the smallest effect that so many pairs show, pairs and minutes
+    for a change of 2 %; and how many acceptance lengths identical passes gave.
+    """
+    from eaglebench.cli.console import notice, stdout_console
+    from eaglebench.cli.measure import measure_quietly
+    from eaglebench.cli.results import load_run
+    from eaglebench.cli.run_flow import RunOutput, prepare
+    from eaglebench.report.noise import NoiseRow, render_noise
+    from eaglebench.stats.noise import measure_noise
+    from eaglebench.store.run_folder import RunFolder
+
+    output = RunOutput(output_dir=output_dir, progress=progress, is_json=False)
+    given = {name: value for name, value in options.items() if value is not None}
+    axes = {"parallel": _numbers(parallel), "page_size": (page_size,)}
+    rows = []
+    for dtype in dtypes.split(","):
+        settings = {
+            **given,
+            **axes,
+            "dtype": dtype.strip(),
+            "arms": (arm, arm + AGAIN),
+            "experiment_name": f"calibrate-{suite}",
+        }
+        folder = measure_quietly(prepare(suite, settings, resume=None, output=output), output)
+        run = load_run(RunFolder(Path(folder.path)))
+        rows += [NoiseRow(str(run.models["dtype"]), noise) for noise in measure_noise(run)]
+        notice(f"results: {folder.path}")
+    render_noise(rows, stdout_console())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    from eaglebench.errors import UsageError
+
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise UsageError(f"--parallel {text!r}: expected numbers with commas") from error

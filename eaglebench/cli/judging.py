@@ -1,0 +1,67 @@
+"""From a run folder and a baseline's name to a judged document."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from eaglebench.cli.results import inside_of, load_document
+from eaglebench.contracts.snapshot import Snapshot
+from eaglebench.errors import UsageError
+from eaglebench.gate.decide import judge
+from eaglebench.gate.policy import Policy
+from eaglebench.report.document import ReportDocument
+from eaglebench.stats.snapshot import make_snapshot
+from eaglebench.store.baseline import find_baseline, read_baseline
+from eaglebench.store.run_folder import RunFolder
+
+
+def judge_folder(
+    folder: RunFolder,
+    root: Path,
+    baseline_name: str | None,
+    policy: Policy,
+    renamed: Mapping[str, str],
+    *,
+    notice: Callable[[str], None],
+) -> ReportDocument:
+    """A run judged against a baseline; says which two were chosen, and why.
+
+    Raises:
+        NothingMeasuredError: there is no such baseline, or the run holds nothing.
+        InputFileError: one of them is broken.
+    """
+    suite = str(folder.manifest()["suite"]["name"])
+    baseline = read_baseline(find_baseline(root, baseline_name or suite))
+    document = load_document(folder)
+    candidate = _rename(make_snapshot(document.run), renamed)
+    notice(f"run {folder.run_id}, started {document.run.started or 'at an unknown time'}")
+    notice(f"baseline {baseline.name}, of {baseline.created_from}: {baseline.reason}")
+    inside = inside_of(document.rows)
+    return replace(document, judgement=judge(candidate, baseline, policy, inside))
+
+
+def parse_renames(texts: Sequence[str]) -> dict[str, str]:
+    """`unigram=radix` as a mapping.
+
+    Raises:
+        UsageError: one is no pair of names.
+    """
+    renamed = {}
+    for text in texts:
+        mine, equals, other = (part.strip() for part in text.partition("="))
+        if not (mine and equals and other):
+            raise UsageError(f"--as {text!r}: expected ARM=ARM, such as unigram=radix")
+        renamed[mine] = other
+    return renamed
+
+
+def _rename(snapshot: Snapshot, renamed: Mapping[str, str]) -> Snapshot:
+    """Arms under other names; what was under that name before is left out."""
+    if not renamed:
+        return snapshot
+    kept = [arm for arm in snapshot.arms if arm.arm not in renamed.values()]
+    missing = sorted(set(renamed) - {arm.arm for arm in kept})
+    if missing:
+        raise UsageError(f"--as: the run has no arm {', '.join(missing)}")
+    arms = tuple(replace(arm, arm=renamed.get(arm.arm, arm.arm)) for arm in kept)
+    return replace(snapshot, arms=arms)

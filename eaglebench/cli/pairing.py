@@ -1,0 +1,118 @@
+"""Two stored runs as one comparison."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from eaglebench.cli.results import load_run, tau_of
+from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
+from eaglebench.contracts.verdict import Finding, Judgement
+from eaglebench.errors import UsageError
+from eaglebench.gate.comparable import exact_differences, workload_differences
+from eaglebench.gate.runs import judge_runs
+from eaglebench.report.run_pair import PairedRow
+from eaglebench.stats.bootstrap import length_interval
+from eaglebench.stats.difference import Side, make_difference
+from eaglebench.stats.pairing import Tau
+from eaglebench.stats.snapshot import make_snapshot, question_counts
+from eaglebench.store.run_folder import RunFolder
+
+_MAY_DIFFER = "num_questions"
+"""Runs of fewer questions are compared on those that both have."""
+
+
+def pair_runs(
+    before: RunFolder,
+    after: RunFolder,
+    renamed: Mapping[str, str],
+    *,
+    across_environments: bool,
+) -> tuple[list[PairedRow], Judgement]:
+    """Rows and verdicts of everything that both runs hold.
+
+    Raises:
+        NothingMeasuredError: one of them holds no finished turn.
+        UsageError: an arm to be renamed is missing.
+    """
+    earlier, later = load_run(before), load_run(after)
+    wrong = _why_not(earlier, later, across_environments=across_environments)
+    if wrong:
+        return [], _judgement(earlier, later, [_finding(("*", "*"), wrong)], [])
+    old, new = _sides(earlier, {}), _sides(later, renamed)
+    mine, theirs = tau_of(later), tau_of(earlier)
+    tau = Tau(target=max(mine.target, theirs.target), draft=max(mine.draft, theirs.draft))
+    rows, findings = [], []
+    for key in new:
+        if key not in old:
+            continue
+        difference = make_difference(new[key], old[key], earlier.run_id, tau)
+        interval = length_interval(question_counts(new[key].turns), question_counts(old[key].turns))
+        rows.append(PairedRow(cell_id=key[0], arm=key[1], difference=difference))
+        findings.append(judge_runs(*key, difference, interval))
+    findings += [
+        _finding(key, f"in {earlier.run_id}, but not in {later.run_id}")
+        for key in old
+        if key not in new
+    ]
+    return rows, _judgement(earlier, later, findings, _left_out(old, new))
+
+
+def _why_not(earlier: MeasuredRun, later: MeasuredRun, *, across_environments: bool) -> str:
+    old, new = make_snapshot(earlier), make_snapshot(later)
+    old, new = (
+        replace(each, workload={n: v for n, v in each.workload.items() if n != _MAY_DIFFER})
+        for each in (old, new)
+    )
+    wrong = workload_differences(new, old)
+    if wrong:
+        return "the workloads differ: " + "; ".join(wrong)
+    differing = exact_differences(new, old)
+    if differing and not across_environments:
+        return "counts need the same environment; " + "; ".join(differing)
+    return ""
+
+
+def _sides(run: MeasuredRun, renamed: Mapping[str, str]) -> dict[tuple[str, str], Side]:
+    missing = sorted(set(renamed) - {turn.arm for turn in run.turns})
+    if missing:
+        raise UsageError(f"--as: run {run.run_id} has no arm {', '.join(missing)}")
+    turns: dict[tuple[str, str], list[MeasuredTurn]] = {}
+    for turn in run.turns:
+        if turn.round == 0 and turn.arm not in renamed.values():
+            turns.setdefault((turn.cell_id, turn.arm), []).append(turn)
+    return {
+        (cell_id, renamed.get(arm, arm)): Side(
+            turns=tuple(mine),
+            blocks=tuple(b for b in run.blocks if (b.cell_id, b.arm) == (cell_id, arm)),
+        )
+        for (cell_id, arm), mine in turns.items()
+    }
+
+
+def _left_out(
+    old: Mapping[tuple[str, str], Side], new: Mapping[tuple[str, str], Side]
+) -> list[str]:
+    notes = [f"{' '.join(key)} is only in the later run" for key in new if key not in old]
+    for key in new:
+        if key in old:
+            here, there = ({turn.question_id for turn in side[key].turns} for side in (new, old))
+            if here != there:
+                notes.append(
+                    f"{' '.join(key)}: {len(here & there)} questions are in both, "
+                    f"{len(here ^ there)} are left out"
+                )
+    return notes
+
+
+def _judgement(
+    earlier: MeasuredRun, later: MeasuredRun, findings: list[Finding], notes: list[str]
+) -> Judgement:
+    return Judgement(
+        candidate=later.run_id,
+        baseline=earlier.run_id,
+        findings=tuple(findings),
+        notes=tuple(notes),
+    )
+
+
+def _finding(key: tuple[str, str], reason: str) -> Finding:
+    return Finding(cell_id=key[0], arm=key[1], metric="*", verdict="NOT_COMPARABLE", reason=reason)

@@ -1,0 +1,53 @@
+"""`eaglebench report`: a stored run in a format for people or for other tools."""
+
+from pathlib import Path
+
+import click
+
+FORMS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "bencher")
+
+
+@click.command()
+@click.argument("run", default="latest")
+@click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
+@click.option("--baseline", help="Judge against this baseline; by default arms against no-cache.")
+@click.option(
+    "--fail-on", multiple=True, metavar="METRIC:LOSS", help="Rules for --baseline, as in gate."
+)
+@click.option(
+    "--to",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write.  [default: report.html in the run's folder; other formats are printed]",
+)
+@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs are.")
+def report(
+    run: str,
+    *,
+    form: str,
+    baseline: str | None,
+    fail_on: tuple[str, ...],
+    to: Path | None,
+    output_dir: str,
+) -> None:
+    """Write RUN (an id, a path, `latest`) as a report."""
+    from eaglebench.cli.console import notice
+    from eaglebench.cli.judging import judge_folder
+    from eaglebench.cli.results import load_document
+    from eaglebench.gate.policy import Policy, parse_rules
+    from eaglebench.report.formats import FORMATS
+    from eaglebench.store.lines import write_text
+    from eaglebench.store.run_folder import find_run
+
+    folder = find_run(Path(output_dir), run)
+    if baseline is None:
+        document = load_document(folder)
+    else:
+        policy = Policy(rules=parse_rules(fail_on))
+        document = judge_folder(folder, Path(output_dir), baseline, policy, {}, notice=notice)
+    text = FORMATS[form](document)
+    if to is None and form != "html":
+        click.echo(text, nl=not text.endswith("\n"))
+        return
+    path = to or folder.path / "report.html"
+    write_text(path, text)
+    notice(f"{path}: {len(text.encode())} bytes")

@@ -1,0 +1,57 @@
+"""Verdicts on two runs of the same questions, arm by arm.
+
+Here a clear difference is no fault by itself, it is what changed: its direction decides.
+"""
+
+from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.stats.bootstrap import LengthInterval
+from eaglebench.stats.difference import Difference
+from eaglebench.stats.metrics import ACCEPTANCE
+
+_ORDER = ("diverged", "matched", "identical")
+
+
+def judge_runs(
+    cell_id: str, arm: str, difference: Difference, interval: LengthInterval | None
+) -> Finding:
+    """The verdict on one cell and arm of the later run against the earlier one."""
+    compared = [pair for pair in difference.pairs if pair.tier != "unpaired"]
+    changed = [pair for pair in compared if pair.kind != "identical"]
+    clear = [pair for pair in changed if pair.kind != "near-tie"]
+    verdict: Verdict
+    if not compared:
+        verdict, reason = "NOT_COMPARABLE", "no turn ran in both with the same prompt"
+    elif not changed:
+        verdict, reason = "PASS", f"all {len(compared)} turns identical"
+    else:
+        verdict = _direction(difference.acceptance) if clear else "PASS"
+        reason = f"{len(changed)} of {len(compared)} turns differ ({_kinds(difference)})"
+        if interval is not None:
+            reason += f"; acceptance length {interval.change:+.2%}, on other prompts between "
+            reason += f"{interval.low:+.2%} and {interval.high:+.2%}"
+    tiers = {pair.tier for pair in compared}
+    return Finding(
+        cell_id=cell_id,
+        arm=arm,
+        metric=ACCEPTANCE,
+        verdict=verdict,
+        reason=reason,
+        before=difference.other_counts.acceptance_length,
+        after=difference.counts.acceptance_length,
+        change=difference.acceptance,
+        half_width=interval.half_width if interval else None,
+        tier=next((tier for tier in _ORDER if tier in tiers), "unpaired"),
+        questions=tuple(dict.fromkeys(pair.question_id for pair in changed)),
+    )
+
+
+def _direction(change: float | None) -> Verdict:
+    if change is None or change == 0:
+        return "PASS"
+    return "REGRESSED" if change < 0 else "IMPROVED"
+
+
+def _kinds(difference: Difference) -> str:
+    kinds = ("near-tie", "draft-state", "target-state", "failed", "diverged-prompt")
+    counted = ((difference.count(kind), kind) for kind in kinds)  # type: ignore[arg-type]
+    return ", ".join(f"{count} {kind}" for count, kind in counted if count)

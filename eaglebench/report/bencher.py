@@ -1,0 +1,40 @@
+"""Bencher Metric Format: a benchmark a cell and arm, with its measures."""
+
+from math import exp
+
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.json_document import finite, json_text
+from eaglebench.report.rows import Row
+from eaglebench.stats.throughput import RatioEstimate
+
+Metric = dict[str, float | None]
+
+
+def render_bencher(document: ReportDocument) -> str:
+    """Measures of every cell and arm; what was not measured is left out."""
+    benchmarks = {f"{row.cell_id}/{row.arm}": _measures(row) for row in document.rows}
+    return json_text({name: measures for name, measures in benchmarks.items() if measures})
+
+
+def _measures(row: Row) -> dict[str, Metric]:
+    """Only the ratio to `no-cache` has bounds: counts are exact, and times are paired."""
+    measures: dict[str, Metric] = {
+        "acceptance_length": {"value": row.counts.acceptance_length},
+        "throughput": {"value": row.speed.tokens_per_s if row.speed else None},
+    }
+    if row.difference is not None and row.difference.ratio is not None:
+        measures["throughput_ratio"] = _ratio(row.difference.ratio)
+    known = {name: _finite(metric) for name, metric in measures.items()}
+    return {name: metric for name, metric in known.items() if "value" in metric}
+
+
+def _ratio(ratio: RatioEstimate) -> Metric:
+    metric: Metric = {"value": exp(ratio.log_ratio)}
+    if ratio.half_width is not None:
+        metric["lower_value"] = exp(ratio.log_ratio - ratio.half_width)
+        metric["upper_value"] = exp(ratio.log_ratio + ratio.half_width)
+    return metric
+
+
+def _finite(metric: Metric) -> Metric:
+    return {name: value for name, value in metric.items() if finite(value) is not None}

@@ -1,0 +1,143 @@
+"""What the charts of the HTML page draw, as compact JSON values; the page's script draws it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from eaglebench.contracts.knobs import BASELINE_ARM
+from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.report.rows import Row
+
+MAX_ROWS = 2000
+"""Cells times arms that are drawn."""
+MAX_DOTS = 40_000
+"""Cells times arms times questions that are drawn; two small integers each."""
+DIGITS = 6
+
+Totals = Mapping[tuple[str, str], Mapping[str, Sequence[int]]]
+"""Delivered tokens and verify steps, by cell and arm, then by question."""
+
+
+def chart_data(turns: Sequence[MeasuredTurn], rows: Sequence[Row]) -> dict[str, Any]:
+    """Everything the charts need; what was cut is counted in `left_out`.
+
+    Cells, arms and questions are named once and meant by their index everywhere else.
+    """
+    drawn = rows[:MAX_ROWS]
+    cells = list(dict.fromkeys(row.cell_id for row in drawn))
+    arms = list(dict.fromkeys(row.arm for row in drawn))
+    chosen = [t for t in turns if t.round == 0 and t.is_measured and t.error is None]
+    short, shared = short_names(cells)
+    steps = _accepted(chosen)
+    questions, asked, num_cut = _questions(chosen, cells, arms)
+    return {
+        "cells": cells,
+        "short": short,
+        "shared": shared,
+        "arms": arms,
+        "baseline": BASELINE_ARM,
+        "rows": [
+            {"c": cells.index(row.cell_id), "a": arms.index(row.arm), **_row(row, steps)}
+            for row in drawn
+        ],
+        "splits": [
+            {
+                "c": cells.index(row.cell_id),
+                "a": arms.index(row.arm),
+                "o": difference.against,
+                "l": [_rounded(part) for part in difference.log_ratio],
+            }
+            for row in drawn
+            for difference in row.differences
+            if difference.log_ratio is not None
+        ],
+        "questions": questions,
+        "asked": asked,
+        "left_out": {"rows": len(rows) - len(drawn), "questions": num_cut},
+    }
+
+
+def short_names(cells: Sequence[str]) -> tuple[list[str], str]:
+    """The parts of the cells' names that differ, and the parts that all share.
+
+    Names that don't have the same number of parts, and a single name, stay as they are.
+    """
+    parts = [cell.split("-") for cell in cells]
+    if len(cells) < 2 or len({len(part) for part in parts}) > 1:
+        return list(cells), ""
+    is_shared = [len(set(column)) == 1 for column in zip(*parts, strict=True)]
+    own = ["-".join(p for p, s in zip(part, is_shared, strict=True) if not s) for part in parts]
+    if not all(own):
+        return list(cells), ""
+    return own, "-".join(p for p, s in zip(parts[0], is_shared, strict=True) if s)
+
+
+def _row(row: Row, steps: Mapping[tuple[str, str], Counter[int]]) -> dict[str, Any]:
+    counted = steps.get((row.cell_id, row.arm), Counter())
+    difference = row.difference
+    return {
+        "p": [_rounded(share) for share in row.by_position],
+        "h": [counted[number] for number in range(max(counted, default=-1) + 1)],
+        "al": _rounded(row.counts.acceptance_length),
+        "ch": _rounded(difference.acceptance if difference else None),
+        "ts": _rounded(row.speed.tokens_per_s if row.speed else None),
+    }
+
+
+def _accepted(turns: Sequence[MeasuredTurn]) -> dict[tuple[str, str], Counter[int]]:
+    """Verify steps by the number of drafts they accepted."""
+    steps: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    for turn in turns:
+        steps[turn.cell_id, turn.arm].update(turn.accepted_per_step)
+    return steps
+
+
+def _questions(
+    turns: Sequence[MeasuredTurn], cells: Sequence[str], arms: Sequence[str]
+) -> tuple[list[str], list[dict[str, Any]], int]:
+    """Names of the questions, each cell's totals for the paired dots, and how many were cut."""
+    totals = _totals(turns)
+    numbers: dict[str, int] = {}
+    asked = []
+    num_cut = 0
+    limit = max(1, MAX_DOTS // max(1, len(cells) * len(arms)))
+    for cell in cells:
+        names = _by_difference(totals, cell, arms)
+        num_cut += max(0, len(names) - limit)
+        names = names[:limit]
+        asked.append(
+            {
+                "q": [numbers.setdefault(name, len(numbers)) for name in names],
+                "y": [_flat(totals.get((cell, arm), {}), names) for arm in arms],
+            }
+        )
+    return list(numbers), asked, num_cut
+
+
+def _totals(turns: Sequence[MeasuredTurn]) -> Totals:
+    totals: defaultdict[tuple[str, str], dict[str, list[int]]] = defaultdict(dict)
+    for turn in turns:
+        total = totals[turn.cell_id, turn.arm].setdefault(turn.question_id, [0, 0])
+        total[0] += turn.counters.emitted
+        total[1] += turn.counters.verify_steps
+    return totals
+
+
+def _by_difference(totals: Totals, cell: str, arms: Sequence[str]) -> list[str]:
+    """Questions of a cell, those that are not the same in all its arms first."""
+    sides = [totals[cell, arm] for arm in arms if (cell, arm) in totals]
+    names = dict.fromkeys(name for side in sides for name in side)
+    return sorted(names, key=lambda name: len({tuple(side.get(name, ())) for side in sides}) < 2)
+
+
+def _flat(side: Mapping[str, Sequence[int]], names: Sequence[str]) -> list[int]:
+    """Tokens and steps of each question in one flat list; no steps, no dot."""
+    return [number for name in names for number in side.get(name, (0, 0))]
+
+
+def _rounded(value: float | None) -> float | None:
+    """Digits that a chart can show; what JSON can't hold is missing."""
+    if value is None or not isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")

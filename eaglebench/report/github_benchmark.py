@@ -1,0 +1,46 @@
+"""The list that github-action-benchmark reads as `customBiggerIsBetter`."""
+
+from typing import Any
+
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.json_document import finite, json_text
+from eaglebench.report.phrases import NO_VALUE, number, throughput_text
+from eaglebench.report.rows import Row
+
+
+def render_github_benchmark(document: ReportDocument) -> str:
+    """Acceptance length and throughput of every cell and arm, as far as they were measured."""
+    entries = [
+        entry
+        for row in document.rows
+        for entry in (_acceptance(row), _throughput(row))
+        if entry["value"] is not None
+    ]
+    return json_text(entries)
+
+
+def _acceptance(row: Row) -> dict[str, Any]:
+    return {
+        "name": f"{row.cell_id} {row.arm} acceptance length",
+        "unit": "tokens/step",
+        "value": finite(row.counts.acceptance_length),
+        "extra": f"{row.num_questions} questions, {row.counts.verify_steps} verify steps",
+    }
+
+
+def _throughput(row: Row) -> dict[str, Any]:
+    """The range is that of the ratio to `no-cache`: tokens a second alone have none."""
+    entry = {
+        "name": f"{row.cell_id} {row.arm} throughput",
+        "unit": "token/s",
+        "value": finite(row.speed.tokens_per_s) if row.speed else None,
+    }
+    difference = row.difference
+    if difference is None:
+        return entry
+    width = number(difference.ratio.half_width if difference.ratio else None, ".2%")
+    if width != NO_VALUE:
+        entry["range"] = f"+- {width}"
+    if (change := throughput_text(difference)) != NO_VALUE:
+        entry["extra"] = f"against {difference.against}: {change}"
+    return entry

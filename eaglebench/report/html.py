@@ -1,0 +1,102 @@
+"""The report as one HTML page that needs nothing from the network."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from eaglebench.contracts.verdict import BY_WEIGHT, Judgement
+from eaglebench.report.charts import chart_data
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.html_tables import (
+    KINDS,
+    MISSING,
+    HtmlTable,
+    facts_table,
+    findings_table,
+    partings_table,
+    runs_table,
+)
+from eaglebench.report.paste import paste_lines
+
+ENVIRONMENT_CLASSES = {
+    "exact": "Environment, exact: counts are comparable where these are equal",
+    "timing": "Environment, timing: times are comparable where these are equal too",
+    "info": "Environment, info: never compared",
+}
+_SCRIPT_END = re.compile(r"</(?=script)", re.IGNORECASE)
+
+
+def render_html(document: ReportDocument) -> str:
+    """The whole page as text: tables first, then charts that a script draws."""
+    environment = Environment(
+        loader=PackageLoader("eaglebench.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return environment.get_template("report.html.j2").render(_content(document))
+
+
+def _content(document: ReportDocument) -> dict[str, Any]:
+    run, rows, judgement = document.run, document.rows, document.judgement
+    findings, partings = findings_table(judgement), partings_table(rows)
+    return {
+        "run": run,
+        "suite": _named(run.suite, "name"),
+        "target": _named(run.models, "target_id"),
+        "dtype": _named(run.models, "dtype"),
+        "judgement": judgement,
+        "verdict_counts": _verdict_counts(judgement),
+        "findings": findings,
+        "paste": "\n".join(paste_lines(rows)),
+        "runs": runs_table(rows),
+        "partings": partings,
+        "facts": _facts(document),
+        "notes": (*document.notes, *judgement.notes),
+        "choices": {
+            "arm": sorted(
+                {row.arm for row in rows} | {f.arm for f in judgement.findings if f.arm != "*"}
+            ),
+            "verdict": [name for name in BY_WEIGHT if judgement.with_verdict(name)],
+            "kind": [kind for kind in KINDS if any(row[6] == kind for row in partings.rows)],
+        },
+        "charts": chart_data(run.turns, rows),
+        "plotly": _plotly(),
+    }
+
+
+def _facts(document: ReportDocument) -> list[HtmlTable]:
+    run = document.run
+    return [
+        *(
+            facts_table(f"environment-{name}", caption, run.environment.get(name, {}))
+            for name, caption in ENVIRONMENT_CLASSES.items()
+        ),
+        facts_table("suite-facts", "Questions", run.suite),
+        facts_table("model-facts", "Models", run.models),
+        facts_table("options", "Options of the run", run.config),
+        facts_table("tau", "Near-tie thresholds: smaller top-2 gaps are near-ties", run.tau),
+        facts_table("git", "Code", run.git or {}),
+    ]
+
+
+def _verdict_counts(judgement: Judgement) -> list[tuple[str, int]]:
+    counts = [(verdict, len(judgement.with_verdict(verdict))) for verdict in BY_WEIGHT]
+    return [(verdict, count) for verdict, count in counts if count]
+
+
+def _named(facts: Mapping[str, Any], name: str) -> str:
+    value = facts.get(name)
+    return MISSING if value is None else str(value)
+
+
+def _plotly() -> str:
+    """The chart library's own script, unable to end the element it is put in."""
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415  # slow to import
+
+    return _SCRIPT_END.sub(r"<\\/", get_plotlyjs())

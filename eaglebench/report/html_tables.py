@@ -1,0 +1,269 @@
+"""The tables of the HTML page as plain texts, row by row; the template only places them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isinf
+from typing import Any
+
+from eaglebench.contracts.knobs import BASELINE_ARM
+from eaglebench.contracts.verdict import BY_WEIGHT, Finding, Judgement
+from eaglebench.report.rows import Row
+from eaglebench.stats.difference import Difference
+from eaglebench.stats.pairing import Pair, PairClass
+from eaglebench.stats.prefix import CommonPrefix
+
+MAX_ROWS = 2000
+"""A browser stays quick with so many rows; what is cut is counted on the page."""
+MAX_NAMED = 12
+"""Questions named in one cell of the findings table."""
+MISSING = "-"
+KINDS: tuple[PairClass, ...] = (
+    "target-state",
+    "draft-state",
+    "failed",
+    "near-tie",
+    "diverged-prompt",
+)
+"""Gravest first, so that a cut takes what matters least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HtmlTable:
+    """One table of texts.
+
+    Attributes:
+        id: of the element.
+        caption: what the table shows.
+        columns: heads.
+        rows: texts, one a column.
+        left_out: rows that were cut.
+        heading: the column that names its row.
+        numeric: columns set flush right.
+        filters: columns that the page's selects look at, by select.
+    """
+
+    id: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left_out: int = 0
+    heading: int = 0
+    numeric: tuple[int, ...] = ()
+    filters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def filters_json(self) -> str:
+        """The filters, for an attribute."""
+        return json.dumps(self.filters)
+
+
+def findings_table(judgement: Judgement) -> HtmlTable:
+    """All findings, heaviest first."""
+    findings = sorted(judgement.findings, key=lambda finding: BY_WEIGHT.index(finding.verdict))
+    return HtmlTable(
+        id="findings-table",
+        caption=f"Findings: {judgement.candidate} against {judgement.baseline}, heaviest first",
+        columns=(
+            "verdict",
+            "cell",
+            "arm",
+            "metric",
+            "reason",
+            "change",
+            "smallest detectable effect",
+            "tier",
+            "questions",
+        ),
+        rows=tuple(_finding(finding) for finding in findings[:MAX_ROWS]),
+        left_out=max(0, len(findings) - MAX_ROWS),
+        heading=1,
+        numeric=(5, 6),
+        filters={"verdict": 0, "arm": 2},
+    )
+
+
+def runs_table(rows: Sequence[Row]) -> HtmlTable:
+    """One row a cell and arm."""
+    return HtmlTable(
+        id="runs-table",
+        caption="Every cell and arm: counts of the first pass, times of all passes",
+        columns=(
+            "cell",
+            "arm",
+            "questions",
+            "acceptance length",
+            "by position",
+            "token/s",
+            "verify steps",
+            "cached tokens",
+            "prefilled tokens",
+            "pages taken",
+            "alloc calls",
+            "evictions",
+            f"length against {BASELINE_ARM}",
+            f"token/s against {BASELINE_ARM}",
+        ),
+        rows=tuple(_run(row) for row in rows[:MAX_ROWS]),
+        left_out=max(0, len(rows) - MAX_ROWS),
+        numeric=tuple(range(2, 14)),
+        filters={"arm": 1},
+    )
+
+
+def partings_table(rows: Sequence[Row]) -> HtmlTable:
+    """Every turn that is not the same in both arms, gravest class first."""
+    found = [
+        (row, difference, pair)
+        for row in rows
+        for difference in row.differences
+        for pair in difference.pairs
+        if pair.kind != "identical"
+    ]
+    found.sort(key=lambda entry: KINDS.index(entry[2].kind))
+    return HtmlTable(
+        id="partings-table",
+        caption="Turns that differ between two arms, gravest class first",
+        columns=(
+            "question",
+            "turn",
+            "cell",
+            "arm",
+            "against",
+            "tier",
+            "class",
+            "side",
+            "step",
+            "position",
+            "top-2 gap",
+            "common tokens",
+            "length on them",
+            "other arm's length",
+            "more verify steps",
+        ),
+        rows=tuple(_parting(*entry) for entry in found[:MAX_ROWS]),
+        left_out=max(0, len(found) - MAX_ROWS),
+        numeric=(1, *range(8, 15)),
+        filters={"arm": 3, "kind": 6},
+    )
+
+
+def facts_table(element_id: str, caption: str, facts: Mapping[str, Any]) -> HtmlTable:
+    """Names and values, nested ones with dotted names, in the order of the names."""
+    return HtmlTable(
+        id=element_id,
+        caption=caption,
+        columns=("name", "value"),
+        rows=tuple((name, _shown(value)) for name, value in sorted(_flat(facts).items())),
+    )
+
+
+def shown_share(value: float | None, digits: int = 2) -> str:
+    """`+1.25%`, or a dash."""
+    return MISSING if value is None else f"{value:+.{digits}%}"
+
+
+def _finding(finding: Finding) -> tuple[str, ...]:
+    change = shown_share(finding.change)
+    if finding.half_width is not None:
+        change += f" ± {finding.half_width:.2%}"
+    named = ", ".join(finding.questions[:MAX_NAMED])
+    if len(finding.questions) > MAX_NAMED:
+        named += f" and {len(finding.questions) - MAX_NAMED} more"
+    return (
+        finding.verdict,
+        finding.cell_id,
+        finding.arm,
+        finding.metric,
+        finding.reason,
+        change,
+        MISSING if finding.mde is None else f"{finding.mde:.2%}",
+        finding.tier or MISSING,
+        named or MISSING,
+    )
+
+
+def _run(row: Row) -> tuple[str, ...]:
+    counts, difference = row.counts, row.difference
+    return (
+        row.cell_id,
+        row.arm,
+        str(row.num_questions) + (f" ({row.num_failed} turns failed)" if row.num_failed else ""),
+        _number(counts.acceptance_length, ".3f"),
+        " ".join(f"{share:.2f}" for share in row.by_position) or MISSING,
+        _number(row.speed.tokens_per_s if row.speed else None, ".2f"),
+        str(counts.verify_steps),
+        str(counts.cached_tokens),
+        str(counts.prefill_tokens_computed),
+        str(counts.pages_allocated),
+        str(counts.alloc_calls),
+        str(counts.evictions),
+        shown_share(difference.acceptance if difference else None),
+        _throughput(difference),
+    )
+
+
+def _throughput(difference: Difference | None) -> str:
+    """The estimate over paired passes where there are some, else the pooled change."""
+    ratio = difference.ratio if difference else None
+    if ratio is not None and ratio.half_width is not None:
+        return f"{ratio.change:+.1%} ± {ratio.half_width:.1%}"
+    return shown_share(difference.throughput if difference else None, 1)
+
+
+def _parting(row: Row, difference: Difference, pair: Pair) -> tuple[str, ...]:
+    parting, prefix = pair.parting, pair.prefix
+    return (
+        pair.question_id,
+        str(pair.turn + 1),
+        row.cell_id,
+        row.arm,
+        difference.against,
+        pair.tier,
+        pair.kind,
+        parting.side if parting else MISSING,
+        str(parting.step) if parting else MISSING,
+        str(parting.position) if parting else MISSING,
+        _gap(parting.gap) if parting else MISSING,
+        *_common(prefix),
+        f"{pair.verify_steps_difference:+d}",
+    )
+
+
+def _gap(gap: float) -> str:
+    """An infinite gap stands for another number of drafts: there were no two logits."""
+    return "other draft length" if isinf(gap) else f"{gap:.2g}"
+
+
+def _common(prefix: CommonPrefix | None) -> tuple[str, str, str]:
+    if prefix is None:
+        return MISSING, MISSING, MISSING
+    lengths = (
+        prefix.emitted / prefix.verify_steps if prefix.verify_steps else None,
+        prefix.other_emitted / prefix.other_verify_steps if prefix.other_verify_steps else None,
+    )
+    return str(prefix.num_tokens), _number(lengths[0], ".3f"), _number(lengths[1], ".3f")
+
+
+def _number(value: float | None, form: str) -> str:
+    return MISSING if value is None else format(value, form)
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in facts.items():
+        if isinstance(value, Mapping) and value:
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _shown(value: Any) -> str:
+    if value is None or value in ("", [], {}, ()):
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(_shown(entry) for entry in value)
+    return str(value)

@@ -1,0 +1,84 @@
+"""The whole report as one JSON document, and JSON that any parser reads."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from eaglebench.report.comparison import difference_document
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.rows import Row
+from eaglebench.stats.difference import Difference
+
+RUN_FACTS = (
+    "run_id",
+    "status",
+    "started",
+    "suite",
+    "config",
+    "models",
+    "git",
+    "environment",
+    "tau",
+)
+
+
+def render_json(document: ReportDocument) -> str:
+    """Facts of the run, rows, differences, verdict, findings and notes."""
+    judgement = document.judgement
+    return json_text(
+        {
+            "run": {name: getattr(document.run, name) for name in RUN_FACTS},
+            "rows": [_row(row) for row in document.rows],
+            "differences": [
+                _difference(row, difference)
+                for row in document.rows
+                for difference in row.differences
+            ],
+            "judgement": {
+                "verdict": judgement.verdict,
+                "candidate": judgement.candidate,
+                "baseline": judgement.baseline,
+                "findings": [asdict(finding) for finding in judgement.findings],
+                "notes": judgement.notes,
+            },
+            "notes": document.notes,
+        }
+    )
+
+
+def json_text(value: Any) -> str:
+    """Indented JSON; a number that JSON lacks is null."""
+    return json.dumps(finite(value), indent=1, allow_nan=False) + "\n"
+
+
+def finite(value: Any) -> Any:
+    """The same value with None for every NaN and infinity in it."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(name): finite(part) for name, part in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [finite(part) for part in value]
+    return value
+
+
+def _row(row: Row) -> dict[str, Any]:
+    speed = asdict(row.speed) if row.speed else None
+    return {**row.as_dict(), "by_position": row.by_position, "speed": speed}
+
+
+def _difference(row: Row, difference: Difference) -> dict[str, Any]:
+    """As in `comparison.json`, with what follows from the ratio."""
+    return {
+        "cell_id": row.cell_id,
+        "arm": row.arm,
+        **difference_document(difference),
+        "ratio": _ratio(difference),
+    }
+
+
+def _ratio(difference: Difference) -> dict[str, Any] | None:
+    ratio = difference.ratio
+    return None if ratio is None else {**asdict(ratio), "change": ratio.change, "mde": ratio.mde}

@@ -1,0 +1,151 @@
+"""What goes under a pull request: the verdict, the lines people know, one small table a cell."""
+
+import re
+from collections.abc import Sequence
+
+from eaglebench.contracts.knobs import BASELINE_ARM
+from eaglebench.contracts.verdict import BY_WEIGHT
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.escaping import markdown_text, one_line
+from eaglebench.report.paste import paste_lines
+from eaglebench.report.phrases import (
+    LENGTH,
+    NO_VALUE,
+    SHARE,
+    class_counts,
+    environment_line,
+    finding_text,
+    heaviest_first,
+    number,
+    other_difference,
+    p_text,
+    row_verdict,
+    split_text,
+    throughput_text,
+    verdict_words,
+    workload_text,
+)
+from eaglebench.report.pipe_table import pipe_table
+from eaglebench.report.rows import Row
+
+SHOWN_CELLS = 12
+"""A comment of GitHub's ends at 65536 characters."""
+SHOWN_FINDINGS = 10
+SHOWN_NOTES = 10
+LENGTHS = (
+    f"{LENGTH}; `Acceptance length` of the `#questions` lines = output tokens / verify steps, as "
+    "SGLang's `bench_sglang_eagle.py` prints it"
+)
+HEADER = (
+    "arm",
+    "acceptance length",
+    f"against {BASELINE_ARM}",
+    f"throughput against {BASELINE_ARM}",
+    "verdict",
+    "why",
+)
+ALIGNMENT = "lrrrll"
+
+
+def render_pull_request(document: ReportDocument) -> str:
+    """The run in GitHub's Markdown, short enough for a comment."""
+    parts = [
+        _first_line(document),
+        _block(paste_lines(document.rows)),
+        *_cells(document),
+        _bullets(_findings(document)),
+        _bullets(_notes(document)),
+        f"environment: {markdown_text(environment_line(document.run))}",
+        LENGTHS,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _first_line(document: ReportDocument) -> str:
+    judgement = document.judgement
+    against = f"against {markdown_text(judgement.baseline)}: {verdict_words(judgement)}"
+    where = f"{workload_text(document)}, run {document.run.run_id}"
+    return f"**{judgement.verdict}** {against} - {markdown_text(where)}"
+
+
+def _block(lines: Sequence[str]) -> str:
+    """A fenced block; the fence is longer than any run of backticks inside."""
+    shown = [one_line(line) for line in lines]
+    longest = max((len(ticks) for line in shown for ticks in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join([fence, *shown, fence])
+
+
+def _cells(document: ReportDocument) -> list[str]:
+    """A table a cell and its throughput; of very many cells, those with the heaviest verdicts."""
+    cells: dict[str, list[Row]] = {}
+    for row in document.rows:
+        cells.setdefault(row.cell_id, []).append(row)
+    order = {cell_id: _weight(document, rows) for cell_id, rows in cells.items()}
+    heaviest = sorted(cells, key=order.__getitem__)[:SHOWN_CELLS]
+    parts = []
+    for cell_id in [cell_id for cell_id in cells if cell_id in heaviest]:
+        if len(cells) > 1:
+            parts.append(f"**{markdown_text(cell_id)}**")
+        table = [_cells_of(document, row) for row in cells[cell_id]]
+        parts.append(pipe_table(HEADER, table, ALIGNMENT))
+        parts.append(_bullets(_splits(cells[cell_id])))
+    if len(cells) > SHOWN_CELLS:
+        hidden = len(cells) - SHOWN_CELLS
+        parts.append(f"Tables of {hidden} more cells, with no heavier verdict: see the report.")
+    return parts
+
+
+def _weight(document: ReportDocument, rows: Sequence[Row]) -> int:
+    verdicts = [row_verdict(document, row) for row in rows]
+    return min((BY_WEIGHT.index(v) for v in verdicts if v is not None), default=len(BY_WEIGHT))
+
+
+def _cells_of(document: ReportDocument, row: Row) -> list[str]:
+    difference = row.difference
+    return [
+        row.arm,
+        number(row.counts.acceptance_length, ".3f"),
+        number(difference.acceptance, SHARE) if difference else NO_VALUE,
+        throughput_text(difference) if difference else NO_VALUE,
+        row_verdict(document, row) or NO_VALUE,
+        _why(row),
+    ]
+
+
+def _why(row: Row) -> str:
+    """Classes of the turns; for a fault arm also what the cache without the fault does better."""
+    parts = [class_counts(row.difference)] if row.difference else []
+    other = other_difference(row)
+    if other is not None:
+        change = number(other.acceptance, SHARE)
+        parts.append(f"against {other.against} {change}, p(shorter) {p_text(other.p_value)}")
+    return "; ".join(parts) or NO_VALUE
+
+
+def _splits(rows: Sequence[Row]) -> list[str]:
+    return [
+        f"{row.arm} against {row.difference.against}: {sentence}"
+        for row in rows
+        if row.difference is not None and (sentence := split_text(row.difference))
+    ]
+
+
+def _findings(document: ReportDocument) -> list[str]:
+    """Those that are no pass, the heaviest first."""
+    found = [f for f in document.judgement.findings if f.verdict != "PASS"]
+    return _cut([finding_text(f) for f in heaviest_first(found)], SHOWN_FINDINGS)
+
+
+def _notes(document: ReportDocument) -> list[str]:
+    notes = [f"note: {note}" for note in (*document.notes, *document.judgement.notes)]
+    return _cut(notes, SHOWN_NOTES)
+
+
+def _cut(lines: list[str], limit: int) -> list[str]:
+    hidden = len(lines) - limit
+    return [*lines[:limit], f"and {hidden} more"] if hidden > 0 else lines
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {markdown_text(line)}" for line in lines)

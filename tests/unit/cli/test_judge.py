@@ -1,0 +1,320 @@
+"""gate, baseline, compare, explain and report on stored runs, without a model."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from eaglebench.cli import measure
+from eaglebench.cli.main import main
+from tests.fakes import Plant, ScriptedRuntime
+
+TINY = ("run", "tiny", "-o", "out", "--max-new-tokens", "24", "--progress", "none")
+FAULT = {"unigram": [Plant(word="keeps")]}
+
+
+@pytest.fixture(autouse=True)
+def _scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model is loaded; facts questions meet a planted draft fault in the arm `unigram`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(measure, "open_runtime", lambda _choice: ScriptedRuntime(FAULT))
+    monkeypatch.setattr(measure, "git_state", lambda _folder: {"sha": "1f2e3d4", "dirty": False})
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+
+def invoke(*args: str) -> tuple[int, str, str]:
+    """Exit status, standard output, standard error."""
+    result = CliRunner().invoke(main, list(args))
+    return result.exit_code, result.stdout, result.stderr
+
+
+def judged(*args: str) -> tuple[int, str, str]:
+    """A command over the folder of runs."""
+    return invoke(*args, "-o", "out")
+
+
+def run(*args: str) -> None:
+    """A stored run."""
+    status, _, err = invoke(*TINY, *args)
+    assert status == 0, err
+
+
+def save(reason: str = "because") -> None:
+    """A run and a baseline of it."""
+    run()
+    status, _, err = judged("baseline", "save", "tiny", "--reason", reason)
+    assert status == 0, err
+
+
+def test_an_unchanged_tree_passes_every_time() -> None:
+    """The exact gate has no false alarms."""
+    save()
+
+    for _ in range(3):
+        run()
+        status, out, err = judged("gate")
+        assert status == 0, out + err
+        assert "PASS" in out
+    assert "baseline tiny, of 1f2e3d4: because" in err
+
+
+def test_a_planted_fault_exits_with_three_and_names_its_questions() -> None:
+    """As the arm radix, and as an arm of its own that the baseline does not know."""
+    save()
+    run("--arms", "unigram,no-cache")
+
+    status, out, _ = judged("gate", "--as", "unigram=radix")
+    assert status == 3
+    assert "REGRESSED" in out
+    assert "questions 4, 6, 10" in " ".join(out.replace("│", " ").split())
+    status, out, _ = judged("gate")
+    assert status == 3
+    assert "draft-state" in out
+
+
+def test_an_empty_or_foreign_run_exits_with_five() -> None:
+    """Never a pass: no folder, no question, another workload, an unfinished run."""
+    save()
+    run("--max-new-tokens", "12")
+    status, out, _ = judged("gate")
+    assert status == 5
+    assert "max_new_tokens: 12 here, 24 in the baseline" in " ".join(out.split())
+
+    run()
+    latest = max(Path("out/runs").iterdir())
+    manifest = json.loads((latest / "run.json").read_text())
+    (latest / "run.json").write_text(json.dumps(manifest | {"status": "partial"}))
+    assert judged("gate")[0] == 5
+    (latest / "requests.jsonl").write_text("")
+    assert judged("gate")[0] == 5
+    (latest / "run.json").write_text('{"error": "..."}')
+    status, _, err = judged("gate")
+    assert status == 2
+    assert "schema version None" in err
+
+
+def test_a_missing_baseline_is_said_before_anything_is_read() -> None:
+    """With status 5 and the nearest names."""
+    save()
+
+    status, _, err = judged("gate", "--baseline", "tinny")
+
+    assert status == 5
+    assert "did you mean tiny?" in err
+
+
+def test_a_wrong_rule_is_a_usage_error() -> None:
+    """Before the run is read."""
+    assert judged("gate", "--fail-on", "al=1%")[0] == 2
+    assert judged("gate", "--as", "unigram")[0] == 2
+
+
+def test_noisy_times_fail_only_when_strict() -> None:
+    """One pass is too few to tell."""
+    save()
+    run()
+
+    assert judged("gate", "--fail-on", "throughput:2%")[0] == 0
+    status, out, _ = judged("gate", "--fail-on", "throughput:2%", "--strict")
+    assert status == 4
+    assert "--pairs 8:40" in " ".join(out.split())
+
+
+def test_ci_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JUnit where asked, the step summary where GitHub says where."""
+    save()
+    run()
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+
+    assert judged("gate", "--junit", "junit.xml")[0] == 0
+
+    assert "<testsuite" in Path("junit.xml").read_text()
+    assert "#questions: 12" in summary.read_text()
+
+
+def test_github_summary_without_github_is_refused() -> None:
+    """Rather than ignored."""
+    save()
+
+    status, _, err = judged("gate", "--github-summary")
+
+    assert status == 2
+    assert "GITHUB_STEP_SUMMARY is not set" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "needs a reason"),
+        (("--reason", "  "), "needs a reason"),
+    ],
+)
+def test_a_baseline_needs_a_reason(options: tuple[str, ...], message: str) -> None:
+    """Nothing is written without one."""
+    run()
+
+    status, _, err = judged("baseline", "save", "tiny", *options)
+
+    assert status == 2
+    assert message in err
+    assert not Path("out/baselines/tiny.jsonl").exists()
+
+
+def test_a_bad_run_never_becomes_a_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dirty code, an unfinished run, a faulty cache arm; the old one is left as it was."""
+    save()
+    before = Path("out/baselines/tiny.jsonl").read_bytes()
+    monkeypatch.setattr(measure, "git_state", lambda _folder: {"sha": "1f2e3d4", "dirty": True})
+    run()
+    accept = ("baseline", "accept", "tiny", "--reason", "x")
+    assert "uncommitted changes" in judged(*accept)[2]
+    latest = max(Path("out/runs").iterdir())
+    manifest = json.loads((latest / "run.json").read_text())
+    (latest / "run.json").write_text(json.dumps(manifest | {"status": "failed"}))
+    assert "is failed; expected one that is done" in judged(*accept)[2]
+    monkeypatch.setattr(
+        measure, "open_runtime", lambda _choice: ScriptedRuntime({"radix": FAULT["unigram"]})
+    )
+    run()
+    assert "can't be a baseline" in judged(*accept)[2]
+
+    assert Path("out/baselines/tiny.jsonl").read_bytes() == before
+    assert "there is a baseline 'tiny' already" in judged("baseline", "save", "tiny")[2]
+
+
+def test_accept_shows_what_changes_and_replaces(tmp_path: Path) -> None:
+    """Also out of a CI artifact, which holds one run."""
+    save()
+    run("--max-new-tokens", "12")
+    latest = max(Path("out/runs").iterdir())
+    artifact = tmp_path / "artifact" / "inner"
+    shutil.copytree(latest, artifact / latest.name)
+
+    status, out, err = judged(
+        "baseline", "accept", "tiny", "--from-ci", str(artifact.parent), "--reason", "shorter"
+    )
+
+    assert status == 0, err
+    assert "max_new_tokens" in out
+    assert "shorter" in judged("baseline", "list")[1]
+    assert "no-cache" in judged("baseline", "show", "tiny")[1]
+    assert judged("baseline", "diff", "tiny", "latest")[0] == 0
+    assert judged("baseline", "rm", "tiny")[0] == 0
+    assert "no baselines" in judged("baseline", "list")[1]
+
+
+def test_compare_passes_equal_runs_and_names_what_differs() -> None:
+    """`latest~1` against `latest` by default; a lost arm is not comparable."""
+    run()
+    run()
+    assert judged("compare")[0] == 0
+
+    run("--arms", "unigram,no-cache")
+    status, out, _ = judged("compare")
+    assert status == 5
+    status, out, _ = judged("compare", "--as", "unigram=radix")
+    assert status == 3
+    assert "draft-state" in out
+    document = json.loads(judged("compare", "--as", "unigram=radix", "--format", "json")[1])
+    assert document["verdict"] == "REGRESSED"
+
+
+def test_compare_uses_the_questions_both_have() -> None:
+    """And says how many are left out."""
+    run()
+    run("-n", "3")
+
+    status, out, _ = judged("compare")
+
+    assert status == 0
+    assert "3 questions are in both, 9 are left out" in " ".join(out.split())
+
+
+def test_explain_marks_where_two_arms_part() -> None:
+    """With the reason; an identical question says so."""
+    run("--arms", "unigram,no-cache")
+
+    status, out, err = judged("explain", "latest", "-", "4")
+    assert status == 0, err
+    assert "draft-state: parts from no-cache at step" in " ".join(out.split())
+    assert "identical to no-cache" in judged("explain", "latest", "page1", "1")[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("latest", "page7", "1"), "names 0 cells"),
+        (("latest", "-", "99"), "no question '99'"),
+        (("latest", "-", "1", "--turn", "3"), "has 2 turns"),
+        (("latest", "-", "1", "--arm", "x"), "no arm 'x'"),
+    ],
+)
+def test_explain_says_what_there_is(args: tuple[str, ...], message: str) -> None:
+    """A wrong cell, question, turn or arm is a usage error."""
+    run()
+
+    status, _, err = judged("explain", *args)
+
+    assert status == 2
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    "form", ["md", "pr", "junit", "json", "csv", "github-benchmark", "bencher"]
+)
+def test_reports_are_printed(form: str) -> None:
+    """Every text format, on standard output alone."""
+    run()
+
+    status, out, err = judged("report", "--format", form)
+
+    assert (status, err) == (0, "")
+    assert "no-cache" in out
+
+
+def test_the_html_report_lands_in_the_run() -> None:
+    """And its place is said."""
+    run()
+
+    status, out, err = judged("report")
+
+    assert (status, out) == (0, "")
+    assert "report.html" in err
+
+
+def test_judging_loads_no_torch() -> None:
+    """compare, gate, baseline, explain, report, show and list run where torch can't be imported."""
+    save()
+    run("--arms", "unigram,no-cache")
+    commands = [
+        ["compare"],
+        ["gate"],
+        ["baseline", "list"],
+        ["baseline", "diff", "tiny"],
+        ["explain", "latest", "-", "4"],
+        ["report", "--format", "md"],
+        ["report", "--format", "html"],
+        ["show"],
+        ["list"],
+    ]
+    code = (
+        "import sys, importlib.abc\n"
+        "class Blocker(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in {'torch', 'transformers'}:\n"
+        "            raise AssertionError(f'{name} is imported')\n"
+        "sys.meta_path.insert(0, Blocker())\n"
+        "from eaglebench.cli.main import main\n"
+        "for args in " + repr([[*args, "-o", "out"] for args in commands]) + ":\n"
+        "    try:\n        main(args)\n"
+        "    except SystemExit as left:\n        assert left.code in (0, None, 3, 5), (args, left)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr

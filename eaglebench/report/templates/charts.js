@@ -1,5 +1,5 @@
 // Charts. Each one is drawn again from the data when a choice, the theme or the medium changes.
-(() => {
+const startCharts = () => {
   "use strict";
   const root = document.documentElement;
   const data = JSON.parse(document.getElementById("chart-data").textContent);
@@ -313,5 +313,13 @@
     job();
     setTimeout(next);
   };
-  setTimeout(next);
-})();
+  next();
+};
+
+// The library is large: the browser gets to show the tables before it has to read it.
+addEventListener("load", () => setTimeout(() => {
+  const library = document.createElement("script");
+  library.textContent = document.getElementById("chart-library").textContent;
+  document.head.append(library);
+  setTimeout(startCharts);
+}, 50));

@@ -1,0 +1,76 @@
+"""The real engine and the tiny pair, judged from the command line, in float64."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from eaglebench.cli.main import main
+
+FAULTS = ("unigram", "kv-reuse", "seam-guess")
+RUN = (
+    *("run", "tiny", "--dtype", "float64", "--page-size", "1", "--chunked-prefill-size", "16"),
+    *("--progress", "none", "-o"),
+)
+
+
+def invoke(*args: str) -> tuple[int, str, str]:
+    """Exit status, standard output, standard error."""
+    result = CliRunner().invoke(main, list(args))
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with a baseline of the right engine and a run of the faulty ones."""
+    folder = tmp_path_factory.mktemp("results")
+    status, _, err = invoke(*RUN, str(folder))
+    assert status == 0, err
+    save = ("baseline", "save", "tiny", "--reason", "first", "--allow-dirty", "-o", str(folder))
+    assert invoke(*save)[0] == 0
+    arms = ",".join((*FAULTS, "no-cache"))
+    status, _, err = invoke(*RUN, str(folder), "--arms", arms, "-e", "faulty")
+    assert status == 0, err
+    return folder
+
+
+def faulty(root: Path) -> str:
+    """The run of the faulty arms."""
+    (found,) = (root / "runs").glob("*-faulty-*")
+    return str(found)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_called_regressed_inside_its_run(root: Path, fault: str) -> None:
+    """Against no-cache: the same tokens in other steps, and the questions are named."""
+    document = json.loads(invoke("report", faulty(root), "--format", "json")[1])
+
+    (finding,) = [f for f in document["judgement"]["findings"] if f["arm"] == fault]
+    assert finding["verdict"] == "REGRESSED"
+    assert finding["tier"] == "matched"
+    assert "draft-state" in finding["reason"]
+    assert finding["questions"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_called_regressed_against_the_baseline(root: Path, fault: str) -> None:
+    """With status 3, as if it were the cache arm."""
+    status, out, _ = invoke("gate", faulty(root), "--as", f"{fault}=radix", "-o", str(root))
+
+    assert status == 3
+    assert "REGRESSED" in out
+
+
+def test_the_right_engine_passes_on_every_machine(root: Path) -> None:
+    """Counts of float64 do not depend on where they were made."""
+    baseline = root / "baselines" / "tiny.jsonl"
+    lines = baseline.read_text().splitlines()
+    header = json.loads(lines[0])
+    header["exact"] |= {"torch": "another", "arch": "another", "num_threads": 64}
+    baseline.write_text("\n".join([json.dumps(header), *lines[1:]]) + "\n")
+    invoke(*RUN, str(root))
+
+    status, out, err = invoke("gate", "-o", str(root))
+
+    assert status == 0, out + err

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-full check format format-check lint types tests gpu clean
+.PHONY: demo test test-full check gate format format-check lint types tests gpu clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -21,7 +21,11 @@ test: $(STAMP)  ## format, lint, types and the tests
 test-full: $(STAMP)  ## also the full products of the test matrices and the slow tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not gpu" -p no:randomly -n 2
 
-check: format-check lint types tests
+check: format-check lint types tests gate
+
+gate: $(STAMP)  ## run the tiny suite in float64 and hold its counts against the committed baseline
+	$(BIN)/eaglebench run tiny --dtype float64 --page-size 1,16 --chunked-prefill-size -1,16 -e gate --progress none > /dev/null
+	$(BIN)/eaglebench gate --baseline tiny-float64
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -1,6 +1,7 @@
 """The environment fingerprint, in three classes.
 
-exact    must agree before integers are compared
+exact    must agree before integers are compared; the version of eaglebench is not among them, since
+         versions of the code are what a gate compares
 timing   must agree as well before times are compared
 info     for people
 """
@@ -15,6 +16,9 @@ from typing import Any
 
 from eaglebench.contracts.backend import RuntimeInfo
 
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+_CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""Microseconds of CPU in a period, or `max`; a container's limit."""
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 DIGEST_LENGTH = 12
 
@@ -28,8 +32,6 @@ def machine_facts() -> dict[str, dict[str, Any]]:
     return {
         "exact": {
             "arch": platform.machine(),
-            "python": platform.python_version(),
-            "eaglebench": _version("eaglebench"),
             **{name: _version(name) for name in _LIBRARIES},
         },
         "timing": {
@@ -38,8 +40,12 @@ def machine_facts() -> dict[str, dict[str, Any]]:
             "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
             "memory_bytes": psutil.virtual_memory().total,
             "os": f"{platform.system()} {platform.release()}",
+            "governor": _first_line(_GOVERNOR),
+            "cpu_quota": _first_line(_CPU_QUOTA),
         },
         "info": {
+            "eaglebench": _version("eaglebench"),
+            "python": platform.python_version(),
             "host": sha256(platform.node().encode()).hexdigest()[:DIGEST_LENGTH],
             "load_1m": psutil.getloadavg()[0],
         },
@@ -57,9 +63,28 @@ def fingerprint(info: RuntimeInfo, num_threads: int | None) -> dict[str, Any]:
         "device": info.device,
         "attention_backend": info.attention_backend,
         "num_threads": num_threads,
+        "blas": _loaded_libraries("blas"),
+        "openmp": _loaded_libraries("openmp"),
     }
     digests = {name: _digest(facts[name]) for name in ("exact", "timing")}
     return {**facts, "digest": digests}
+
+
+def _loaded_libraries(kind: str) -> str | None:
+    """Names and versions of the thread pools of a kind that this process has loaded."""
+    from threadpoolctl import threadpool_info  # noqa: PLC0415  # looks at every loaded library
+
+    found = [pool for pool in threadpool_info() if pool["user_api"] == kind]
+    names = {f"{pool['internal_api']} {pool['version'] or ''}".strip() for pool in found}
+    return ", ".join(sorted(names)) or None
+
+
+def _first_line(path: Path) -> str | None:
+    """A fact of the system; None where it does not say."""
+    try:
+        return path.read_text(encoding="utf-8").splitlines()[0]
+    except (OSError, IndexError):
+        return None
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:

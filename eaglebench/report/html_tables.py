@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isinf
+from math import isfinite, isinf
 from typing import Any
 
 from eaglebench.contracts.knobs import BASELINE_ARM
@@ -158,13 +158,8 @@ def facts_table(element_id: str, caption: str, facts: Mapping[str, Any]) -> Html
     )
 
 
-def shown_share(value: float | None, digits: int = 2) -> str:
-    """`+1.25%`, or a dash."""
-    return MISSING if value is None else f"{value:+.{digits}%}"
-
-
 def _finding(finding: Finding) -> tuple[str, ...]:
-    change = shown_share(finding.change)
+    change = _share(finding.change)
     if finding.half_width is not None:
         change += f" ± {finding.half_width:.2%}"
     named = ", ".join(finding.questions[:MAX_NAMED])
@@ -198,7 +193,7 @@ def _run(row: Row) -> tuple[str, ...]:
         str(counts.pages_allocated),
         str(counts.alloc_calls),
         str(counts.evictions),
-        shown_share(difference.acceptance if difference else None),
+        _share(difference.acceptance if difference else None),
         _throughput(difference),
     )
 
@@ -208,7 +203,7 @@ def _throughput(difference: Difference | None) -> str:
     ratio = difference.ratio if difference else None
     if ratio is not None and ratio.half_width is not None:
         return f"{ratio.change:+.1%} ± {ratio.half_width:.1%}"
-    return shown_share(difference.throughput if difference else None, 1)
+    return _share(difference.throughput if difference else None, 1)
 
 
 def _parting(row: Row, difference: Difference, pair: Pair) -> tuple[str, ...]:
@@ -243,6 +238,11 @@ def _common(prefix: CommonPrefix | None) -> tuple[str, str, str]:
         prefix.other_emitted / prefix.other_verify_steps if prefix.other_verify_steps else None,
     )
     return str(prefix.num_tokens), _number(lengths[0], ".3f"), _number(lengths[1], ".3f")
+
+
+def _share(value: float | None, digits: int = 2) -> str:
+    """`+1.25%`; a change from nothing has no share."""
+    return MISSING if value is None or not isfinite(value) else f"{value:+.{digits}%}"
 
 
 def _number(value: float | None, form: str) -> str:

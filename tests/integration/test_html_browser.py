@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.html import render_html
 from eaglebench.report.html_tables import partings_table
-from tests.unit.report.test_html import ODD, make_document, make_run, many_cells, renamed
+from tests.html_documents import ODD, make_document, make_run, many_cells, renamed
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = 1280, 390
@@ -168,6 +169,24 @@ def test_choices_change_the_charts(drive: Drive, document: ReportDocument) -> No
     assert seen["after"].startswith("2 of 7 questions differ")
     assert seen["texts"] == [6, 4, 6]
     assert seen["marks"]["split"] == 2 * 4
+
+
+def test_an_empty_choice_says_so(drive: Drive, run: MeasuredRun) -> None:
+    """An arm without times has no bars; choosing all arms brings the others back."""
+    blocks = tuple(block for block in run.blocks if block.arm != "radix")
+    seen = drive(
+        render_html(make_document(replace(run, blocks=blocks))),
+        """
+        const chart = document.querySelector('[data-chart="split"]');
+        choose(control("split"), "0");
+        const empty = chart.textContent;
+        choose(control("split"), "");
+        await wait();
+        return { empty, marks: marks().split, isClean: !chart.textContent.includes("Nothing") };
+        """,
+    )
+
+    assert seen == {"empty": "Nothing to draw.", "marks": 2 * 4, "isClean": True}
 
 
 FILTERS = """

@@ -43,9 +43,13 @@ const startCharts = () => {
     if (!traces.length) {
       Plotly.purge(chart);
       chart.textContent = "Nothing to draw.";
+      chart.dataset.empty = "yes";
       return;
     }
-    if (!chart.classList.contains("js-plotly-plot")) chart.textContent = "";
+    if (chart.dataset.empty) {
+      chart.textContent = "";
+      delete chart.dataset.empty;
+    }
     chart.setAttribute("aria-label", label);
     const height = layout.height ?? 320;
     const printed = layout.height ? Math.min(height, PRINT_HEIGHT) : PRINT_HEIGHT_SMALL;
@@ -102,7 +106,7 @@ const startCharts = () => {
   const drawPositions = () => {
     const cell = Number(cellChoice.value);
     const rows = rowsOf(cell).filter((row) => row.p.length);
-    const hasRoom = element("positions").clientWidth / sum([0, ...rows.map((row) => row.p.length)]) > 56;
+    const hasRoom = element("positions").clientWidth / sum([0, ...rows.map((row) => row.p.length)]) > 70;
     const traces = rows.map((row) => ({
       type: "bar", name: plain(data.arms[row.a]), marker: { color: armColor(row.a) },
       x: row.p.map((_, index) => `draft ${index + 1}`), y: row.p,

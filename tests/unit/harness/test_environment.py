@@ -1,0 +1,50 @@
+"""The fingerprint: three classes, and digests that change with what matters."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from eaglebench.harness.environment import fingerprint, git_state, machine_facts
+from tests.fakes import ScriptedRuntime
+
+
+def test_facts_are_sorted_into_three_classes() -> None:
+    """What decides integers, what decides times, what people want to know."""
+    facts = machine_facts()
+
+    assert set(facts) == {"exact", "timing", "info"}
+    assert {"arch", "torch", "transformers"} <= set(facts["exact"])
+    assert {"cpu", "cpus", "governor", "cpu_quota", "memory_bytes"} <= set(facts["timing"])
+    assert {"eaglebench", "python", "host", "load_1m"} == set(facts["info"])
+
+
+def test_a_digest_follows_its_class() -> None:
+    """Another dtype or thread count changes the exact digest and leaves that of times alone."""
+    info = ScriptedRuntime().info
+    one = fingerprint(info, 1)
+
+    assert fingerprint(info, 1)["digest"] == one["digest"]
+    for other in (fingerprint(info, 2), fingerprint(replace(info, dtype="float64"), 1)):
+        assert other["digest"]["exact"] != one["digest"]["exact"]
+        assert other["digest"]["timing"] == one["digest"]["timing"]
+
+
+def test_host_names_are_not_kept() -> None:
+    """Only a digest of twelve characters."""
+    assert len(machine_facts()["info"]["host"]) == 12
+
+
+def test_git_state_knows_commit_and_changes(tmp_path: Path) -> None:
+    """None outside a checkout."""
+    assert git_state(tmp_path) is None
+    git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run((*git, "init", "-q"), check=True)
+    subprocess.run((*git, "commit", "-q", "--allow-empty", "-m", "x"), check=True)
+    clean = git_state(tmp_path)
+    (tmp_path / "new").write_text("x")
+    dirty = git_state(tmp_path)
+
+    assert clean is not None
+    assert dirty is not None
+    assert (clean["dirty"], dirty["dirty"]) == (False, True)
+    assert len(clean["sha"]) == 40

@@ -1,0 +1,68 @@
+"""What the HTML page's charts draw."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from eaglebench.contracts.measured import MeasuredRun
+from eaglebench.report.charts import chart_data, short_names
+from tests.html_documents import make_document, make_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> MeasuredRun:
+    """One scripted run for all tests: they only read it."""
+    return make_run(tmp_path_factory.mktemp("html"))
+
+
+def test_charts_hold_the_counts_of_the_first_pass(run: MeasuredRun) -> None:
+    """Histogram and questions sum to the pooled counters, prepared and repeated turns left out."""
+    again = tuple(replace(turn, round=1) for turn in run.turns)
+    donor = replace(run.turns[0], is_measured=False, turn=7)
+    document = make_document(run)
+    data = chart_data((*run.turns, *again, donor), document.rows)
+
+    for row, drawn in zip(document.rows, data["rows"], strict=True):
+        assert sum(drawn["h"]) == row.counts.verify_steps
+        assert sum(n * count for n, count in enumerate(drawn["h"])) == row.counts.accepted
+        totals = data["asked"][drawn["c"]]["y"][drawn["a"]]
+        assert sum(totals[::2]) == row.counts.emitted
+        assert sum(totals[1::2]) == row.counts.verify_steps
+
+
+def test_differing_questions_are_drawn_first(run: MeasuredRun) -> None:
+    """A cut of the questions takes those that are the same in all arms."""
+    data = chart_data(run.turns, make_document(run).rows)
+    names = [data["questions"][number] for number in data["asked"][0]["q"]]
+
+    assert set(names[:2]) <= {"target", "draft", "tie"}
+    assert set(names) == {turn.question_id for turn in run.turns}
+
+
+def test_too_many_questions_are_cut_and_counted(
+    run: MeasuredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data names how many questions it left out."""
+    monkeypatch.setattr("eaglebench.report.charts.MAX_DOTS", 12)
+    data = chart_data(run.turns, make_document(run).rows)
+
+    assert [len(cell["q"]) for cell in data["asked"]] == [2, 2]
+    assert data["left_out"]["questions"] == 10
+
+
+@pytest.mark.parametrize(
+    ("cells", "short", "shared"),
+    [
+        (["page1-off-topk1", "page4-off-topk1"], ["page1", "page4"], "off-topk1"),
+        (["page1-off"], ["page1-off"], ""),
+        (["page1-off", "odd"], ["page1-off", "odd"], ""),
+        (["a-b", "a-b"], ["a-b", "a-b"], ""),
+        ([], [], ""),
+    ],
+)
+def test_shared_parts_of_names_are_said_once(
+    cells: Sequence[str], short: list[str], shared: str
+) -> None:
+    """Only what differs between cells is left of their names."""
+    assert short_names(cells) == (short, shared)

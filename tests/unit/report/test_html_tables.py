@@ -1,0 +1,144 @@
+"""Texts of the HTML page's tables."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from eaglebench.contracts.measured import MeasuredRun
+from eaglebench.contracts.observation import VerifyStep
+from eaglebench.contracts.verdict import Finding, Judgement
+from eaglebench.report.charts import chart_data
+from eaglebench.report.html_tables import facts_table, findings_table, partings_table, runs_table
+from eaglebench.report.rows import Row, make_rows
+from eaglebench.stats.throughput import RatioEstimate
+from tests.html_documents import TAU, make_document, make_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> MeasuredRun:
+    """One scripted run for all tests: they only read it."""
+    return make_run(tmp_path_factory.mktemp("html"))
+
+
+def test_long_lists_of_questions_are_counted() -> None:
+    """Twelve are named, the others are a number."""
+    names = tuple(f"q{n}" for n in range(30))
+    finding = Finding(
+        cell_id="*", arm="*", metric="*", verdict="FAILED", reason="all", questions=names
+    )
+    (row,) = findings_table(Judgement(candidate="a", baseline="b", findings=(finding,))).rows
+
+    assert row[-1].endswith("q11 and 18 more")
+
+
+def test_rows_show_their_numbers(run: MeasuredRun) -> None:
+    """Every cell and arm has its row; `no-cache` is not compared with itself."""
+    rows = make_document(run).rows
+    table = runs_table(rows)
+
+    assert [line[:2] for line in table.rows] == [(row.cell_id, row.arm) for row in rows]
+    for row, line in zip(rows, table.rows, strict=True):
+        assert line[3] == f"{row.counts.acceptance_length:.3f}"
+        assert line[6:12] == (
+            str(row.counts.verify_steps),
+            str(row.counts.cached_tokens),
+            str(row.counts.prefill_tokens_computed),
+            str(row.counts.pages_allocated),
+            str(row.counts.alloc_calls),
+            str(row.counts.evictions),
+        )
+        assert (line[12:] == ("-", "-")) == (row.arm == "no-cache")
+
+
+def test_missing_numbers_are_dashes(run: MeasuredRun) -> None:
+    """A row without a block has no speed, and none is made up."""
+    bare = replace(run, blocks=())
+    document = make_document(bare)
+    line = runs_table(document.rows).rows[0]
+
+    assert (line[5], line[13]) == ("-", "-")
+    assert chart_data(bare.turns, document.rows)["splits"] == []
+
+
+def test_repeated_passes_show_their_interval(run: MeasuredRun) -> None:
+    """The estimate over passes stands with its half-width."""
+    row = make_document(run).rows[0]
+    ratio = RatioEstimate(log_ratio=0.0, half_width=0.012, sd=0.01, pairs=8, drift=None)
+    row = replace(row, differences=(replace(row.differences[0], ratio=ratio),))
+
+    assert runs_table([row]).rows[0][13] == "+0.0% ± 1.2%"
+
+
+def test_differing_turns_are_listed_gravest_first(run: MeasuredRun) -> None:
+    """A fault with its common beginning, then the near-tie; identical turns are not listed."""
+    table = partings_table(make_document(run).rows)
+    kinds = [row[6] for row in table.rows]
+    fault = table.rows[0]
+
+    assert set(kinds) == {"target-state", "draft-state", "near-tie"}
+    assert kinds == sorted(kinds, key=["target-state", "draft-state", "near-tie"].index)
+    assert fault[:2] == ("target", "1")
+    assert fault[3:8] == ("unigram", "no-cache", "diverged", "target-state", "target")
+    assert int(fault[11]) > 0
+    assert float(fault[12]) >= 1
+    assert re.fullmatch(r"[+-]\d+", fault[14])
+
+
+def test_another_number_of_drafts_has_no_gap(run: MeasuredRun) -> None:
+    """Where one arm drafted less there are no two logits to compare, and the table says so."""
+    turns = tuple(
+        replace(t, steps=(_cut(t.steps[0]), *t.steps[1:])) if t.arm == "radix" else t
+        for t in run.turns
+        if t.question_id == "tie"
+    )
+    table = partings_table(make_rows(turns, (), TAU))
+
+    assert "other draft length" in {row[10] for row in table.rows}
+
+
+def _cut(step: VerifyStep) -> VerifyStep:
+    return replace(
+        step,
+        drafted_ids=step.drafted_ids[:1],
+        draft_gaps=step.draft_gaps[:1],
+        target_ids=step.target_ids[:2],
+        accepted=0,
+    )
+
+
+def test_facts_are_flat_and_plain() -> None:
+    """Nested values get dotted names; nothing, yes, no and lists are words."""
+    table = facts_table(
+        "x", "x", {"b": {"c": {"d": [1, 2]}}, "a": None, "e": True, "f": [], "g": {}}
+    )
+
+    assert table.rows == (("a", "-"), ("b.c.d", "1, 2"), ("e", "yes"), ("f", "-"), ("g", "-"))
+
+
+def test_a_failed_turn_is_counted_in_its_row(run: MeasuredRun) -> None:
+    """The row says how many turns failed, and the differing turns name them."""
+    turns = tuple(
+        replace(t, error="too long") if (t.question_id, t.arm) == ("tie", "radix") else t
+        for t in run.turns
+    )
+    rows: list[Row] = make_rows(turns, run.blocks, TAU)
+
+    assert "(1 turns failed)" in runs_table(rows).rows[0][2]
+    assert partings_table(rows).rows[-1][6] != "identical"
+    assert "failed" in {row[6] for row in partings_table(rows).rows}
+
+
+def test_a_change_from_nothing_has_no_share() -> None:
+    """An infinite change is a dash; the reason tells what happened."""
+    finding = Finding(
+        cell_id="c",
+        arm="radix",
+        metric="evictions",
+        verdict="REGRESSED",
+        reason="0 before, 3 now",
+        change=float("inf"),
+    )
+    (row,) = findings_table(Judgement(candidate="a", baseline="b", findings=(finding,))).rows
+
+    assert row[5] == "-"

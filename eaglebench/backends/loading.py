@@ -12,7 +12,7 @@ from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
 from eaglebench.model.eagle_head import EagleHead
 from eaglebench.model.target import Target
-from eaglebench.model.tokenizer import HubTokenizer
+from eaglebench.model.tokenizer import HubTokenizer, check_same_tokenizer
 
 DTYPES = {
     "float32": torch.float32,
@@ -34,6 +34,8 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
         torch.set_num_threads(choice.num_threads)
     disable_progress_bar()  # its control codes would stand in logs; the command line has its own
     folder = Path(choice.target)
+    if choice.draft:
+        check_same_tokenizer(folder, Path(choice.draft))
     target = Target.load(
         folder,
         dtype=dtype,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
 from torch.profiler import ProfilerActivity, profile
 
 
@@ -14,7 +15,12 @@ def profile_to(path: Path) -> Iterator[None]:
     Raises:
         OSError: the trace can't be written.
     """
-    activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-    with profile(activities=activities) as profiler:
-        yield
-    profiler.export_chrome_trace(str(path))
+    activities = [ProfilerActivity.CPU]
+    if torch.cuda.is_available():
+        activities.append(ProfilerActivity.CUDA)
+    profiler = profile(activities=activities)
+    try:
+        with profiler:
+            yield
+    finally:
+        profiler.export_chrome_trace(str(path))

@@ -71,10 +71,14 @@ def fingerprint(info: RuntimeInfo, num_threads: int | None) -> dict[str, Any]:
 
 
 def _loaded_libraries(kind: str) -> str | None:
-    """Names and versions of the thread pools of a kind that this process has loaded."""
+    """Names and versions of torch's own thread pools of a kind; others come and go with imports."""
     from threadpoolctl import threadpool_info  # noqa: PLC0415  # looks at every loaded library
 
-    found = [pool for pool in threadpool_info() if pool["user_api"] == kind]
+    found = [
+        pool
+        for pool in threadpool_info()
+        if pool["user_api"] == kind and "torch" in Path(pool["filepath"]).parts
+    ]
     names = {f"{pool['internal_api']} {pool['version'] or ''}".strip() for pool in found}
     return ", ".join(sorted(names)) or None
 

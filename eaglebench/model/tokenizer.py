@@ -5,11 +5,31 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import TemplateError
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
-from eaglebench.errors import UsageError
+from eaglebench.errors import CheckpointError, UsageError
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def check_same_tokenizer(target: Path, draft: Path) -> None:
+    """Refuse a head that comes with another tokenizer than its target's; most come with none.
+
+    Raises:
+        CheckpointError: both have a `tokenizer.json` and a token has another id in them.
+    """
+    files = [folder / "tokenizer.json" for folder in (target, draft)]
+    if not all(path.is_file() for path in files):
+        return
+    mine, theirs = (Tokenizer.from_file(str(path)).get_vocab() for path in files)
+    moved = [token for token, number in theirs.items() if mine.get(token) != number]
+    if moved:
+        raise CheckpointError(
+            f"{draft} was made for another tokenizer: it has {len(theirs)} tokens, the target "
+            f"{len(mine)}, and {len(moved)} have other ids, such as {moved[0]!r}",
+            hint="a head works only with the target it was trained for",
+        )
 
 
 class HubTokenizer:

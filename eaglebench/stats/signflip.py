@@ -13,8 +13,9 @@ def sign_flip_p_value(
 ) -> float | None:
     """One-sided paired sign-flip test that the candidate emits fewer tokens a verify step.
 
-    Each question gives the difference of its output tokens per verify step; under the null the
-    signs are exchangeable. None without a pair. (Phipson & Smyth 2010: p is never 0.)
+    Each question gives the change of (emitted - R * verify steps), with R the pooled ratio of both
+    arms: for equal tokens that is the change of its verify steps. Under the null the signs are
+    exchangeable. None without a pair. (Phipson & Smyth 2010: p is never 0.)
     """
     import numpy as np  # noqa: PLC0415  # numpy and scipy are slow to import
     from scipy import stats  # noqa: PLC0415
@@ -23,7 +24,10 @@ def sign_flip_p_value(
     shared = [name for name in mine if name in theirs]
     if not shared:
         return None
-    differences = np.array([mine[name] - theirs[name] for name in shared])
+    here, there = (np.array([side[name] for name in shared]) for side in (mine, theirs))
+    emitted, steps = (here + there).sum(0)
+    change = here - there
+    differences = change[:, 0] - emitted / steps * change[:, 1]
     if not differences.any():
         return 1.0
     if len(differences) == 1:  # too few for scipy: of the two signs, one is this bad
@@ -40,11 +44,12 @@ def sign_flip_p_value(
     return float(result.pvalue)
 
 
-def _per_question(turns: Sequence[MeasuredTurn]) -> dict[str, float]:
-    tokens: dict[str, list[int]] = {}
+def _per_question(turns: Sequence[MeasuredTurn]) -> dict[str, tuple[int, int]]:
+    """Emitted tokens and verify steps of every question that has steps."""
+    sums: dict[str, tuple[int, int]] = {}
     for turn in turns:
         if turn.is_measured and turn.error is None and turn.counters.verify_steps:
-            sums = tokens.setdefault(turn.question_id, [0, 0])
-            sums[0] += turn.counters.output_tokens
-            sums[1] += turn.counters.verify_steps
-    return {name: output / steps for name, (output, steps) in tokens.items()}
+            emitted, steps = sums.get(turn.question_id, (0, 0))
+            counters = turn.counters
+            sums[turn.question_id] = (emitted + counters.emitted, steps + counters.verify_steps)
+    return sums

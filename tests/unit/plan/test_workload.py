@@ -130,10 +130,10 @@ def test_seed_ladder_is_the_one_of_the_second_seed() -> None:
 
 
 def test_sentence_ladders_follow_the_same_rule() -> None:
-    """At least forty more; every donor is a beginning of its test prompt and an ending."""
+    """Many more; every donor is a beginning of its test prompt and an ending."""
     ladders = make("prefix-ladder")[1:]
 
-    assert len(ladders) >= 40
+    assert len(ladders) == 160
     for ladder in ladders:
         test = ladder.turns[-1].text or ""
         donors = [(turn.text or "").removesuffix(" xxx") for turn in ladder.turns[:-1]]
@@ -148,21 +148,22 @@ def test_ladders_depend_on_the_seed_only() -> None:
 
 
 def test_too_few_sentences_are_refused() -> None:
-    """A question file without sentences for forty ladders is refused."""
+    """A question file without sentences for all ladders is refused."""
     inputs = WorkloadInputs(questions=make_questions(3), seed=0)
 
-    with pytest.raises(UsageError, match="40 ladders"):
+    with pytest.raises(UsageError, match="160 ladders"):
         make_conversations(load_suite("prefix-ladder").workload, inputs)
 
 
 @pytest.mark.parametrize("page_size", [1, 4, 16])
 def test_paged_ladders_branch_at_page_multiples(page_size: int) -> None:
-    """Donor k shares exactly k pages with the test prompt, which ends one token later."""
+    """Donor k shares exactly k pages with the test prompt, which then begins once more."""
     for ladder in make("prefix-ladder-paged", page_size=page_size):
         prompts = [turn.token_ids or () for turn in ladder.turns]
         test = prompts[-1]
 
-        assert len(test) == (len(prompts) - 1) * page_size + 1
+        assert len(test) == (len(prompts) - 1) * page_size + 1 + 8
+        assert test[-8:] == (*test, *test)[:8]
         for pages, donor in enumerate(prompts[:-1], start=1):
             assert shared_length(test, donor) == pages * page_size
             assert len(donor) > pages * page_size

@@ -55,8 +55,8 @@ def make_paged_ladders(
 ) -> tuple[Conversation, ...]:
     """Ladders whose donor k shares exactly k pages of tokens with the test prompt.
 
-    Without repeated tokens the test prompt ends one token after its last branch point, the one that
-    is always recomputed: so the slot in front of it is the one that a donor may have left wrong.
+    The test prompt ends one token after its last branch point, the one that is always recomputed:
+    so the slot in front of it is the one that a donor may have left wrong.
     """
     stream = question_stream(questions, tokenizer, seed=seed)
     length = workload.donors * page_size + RECOMPUTED
@@ -71,8 +71,7 @@ def make_paged_ladders(
             Turn(token_ids=ids, max_new_tokens=workload.donor_new_tokens, measured=False)
             for ids in donors
         ]
-        test = (*prompt, *prompt[: workload.repeated_tokens])
-        turns.append(Turn(token_ids=test, max_new_tokens=workload.test_new_tokens))
+        turns.append(Turn(token_ids=prompt, max_new_tokens=workload.test_new_tokens))
         ladders.append(
             Conversation(
                 question_id=f"ladder-{number + 1}",

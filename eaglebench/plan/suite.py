@@ -64,14 +64,9 @@ class LadderWorkload(_Strict):
 
 
 class PagedLadderWorkload(_Strict):
-    """A ladder whose branch points lie at multiples of the cell's page size.
-
-    The first `repeated_tokens` of the prefix stand once more at the end of the test prompt, so that
-    the answer goes on repeating it and the head looks back at every branch point.
-    """
+    """A ladder whose branch points lie at multiples of the cell's page size."""
 
     kind: Literal["prefix-ladder-paged"]
-    repeated_tokens: Annotated[int, Field(ge=0)] = 0
     ladders: Annotated[int, Field(ge=1)] = 40
     donors: Annotated[int, Field(ge=1)] = 9
     donor_ending: str = "xxx"

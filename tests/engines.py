@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
 
 import eaglebench
 from eaglebench.backends.embedded import POLICIES, EmbeddedBackend
@@ -66,14 +67,16 @@ def make_engine(
 ) -> Engine:
     """An engine over the tiny pair whose pools start as NaN and whose books are audited."""
     knobs = knobs or make_knobs()
+    models = models or tiny_models()
     config = EngineConfig(
         knobs=knobs,
         policy=POLICIES[knobs.arm](),
         context_length=context_length,
+        window=models.target.window,
         audit=audit,
         pool_fill=float("nan"),
     )
-    return Engine(models or tiny_models(), config, clock=FakeClock(), decode=byte_text)
+    return Engine(models, config, clock=FakeClock(), decode=byte_text)
 
 
 def make_request(
@@ -114,3 +117,19 @@ def run_all(
     """Run requests through the backend and return observations by request id."""
     observations = EmbeddedBackend(engine).generate(requests, replay)
     return {observation.request_id: observation for observation in observations}
+
+
+@cache
+def hybrid_models(window: int, attention_backend: str = "auto") -> Models:
+    """The tiny pair in float64, every odd layer of its target with a window and a sink a head."""
+    torch.set_num_threads(1)
+    config = AutoConfig.from_pretrained(TINY)
+    count = config.num_hidden_layers
+    config.layer_types = ["sliding_attention" if n % 2 else "full_attention" for n in range(count)]
+    config.sliding_window = window
+    model = AutoModelForCausalLM.from_pretrained(TINY, config=config, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(window)
+    shape = (count // 2, config.num_attention_heads)
+    sinks = torch.randn(shape, generator=generator, dtype=torch.float64)
+    target = Target(model, attention_backend=attention_backend, sinks=sinks)
+    return Models(target, EagleHead.load(TINY_HEAD, target))

@@ -115,6 +115,7 @@ class EmbeddedRuntime:
             knobs=knobs,
             policy=_policy(knobs.arm),
             context_length=self._context_length(knobs),
+            window=self.models.target.window,
         )
         return EmbeddedBackend(
             Engine(self.models, config, clock=self.clock, decode=self.tokenizer.decode)

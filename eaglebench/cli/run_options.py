@@ -237,6 +237,12 @@ def _engine_options() -> list[click.Parameter]:
             help="Slots of the KV pools.  [default: 16384]",
         ),
         _option(
+            "--swa-full-tokens-ratio",
+            section=section,
+            type=float,
+            help="Slots of sliding-window layers, as a share of those.  [default: 0.8]",
+        ),
+        _option(
             "--context-length",
             "--max-model-len",
             section=section,

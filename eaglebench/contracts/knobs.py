@@ -43,6 +43,7 @@ class EngineKnobs:
         preallocate_tokens: what the preallocation policies aim at.
         parallel: most requests that run at the same time.
         max_total_tokens: slots in the KV pools.
+        swa_full_tokens_ratio: slots of the window layers' pool, as a share of `max_total_tokens`.
         context_length: most tokens of one request; None is the model's own limit.
     """
 
@@ -56,6 +57,7 @@ class EngineKnobs:
     preallocate_tokens: int = 64
     parallel: int = 1
     max_total_tokens: int = 16384
+    swa_full_tokens_ratio: float = 0.8
     context_length: int | None = None
 
     @property

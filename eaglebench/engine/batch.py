@@ -1,6 +1,6 @@
 """The flattened inputs of one target forward: all rows of a step behind one another."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
+from eaglebench.kv.window import slots_in_front
 from eaglebench.model.attention import AttentionPlan, make_plan
 
 
@@ -53,8 +54,30 @@ def num_logits(row: Row, *, wants_seam_guess: bool) -> int:
     return 1 if row.samples or (wants_seam_guess and not row.completes) else 0
 
 
+WindowSlots = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+"""From slots of the full pool to slots of the window pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowView:
+    """What window layers see of a batch: the last `window` positions, in slots of their own pool."""
+
+    window: int
+    slots: WindowSlots
+
+    def context(self, row: Row) -> NDArray[np.int64]:
+        """Window slots of a row's tokens and of the positions its first token looks back on."""
+        start = max(0, row.start - slots_in_front(self.window))
+        return self.slots(row.request.held.slots(start, row.end))
+
+
 def assemble(
-    rows: Sequence[Row], *, device: torch.device, backend: str, wants_seam_guess: bool
+    rows: Sequence[Row],
+    *,
+    device: torch.device,
+    backend: str,
+    wants_seam_guess: bool,
+    window: WindowView | None = None,
 ) -> Batch:
     """Flatten the rows of a step."""
     lengths = [row.num_tokens for row in rows]
@@ -71,6 +94,10 @@ def assemble(
         device=device,
         backend=backend,
     )
+    if window is not None:
+        plan.window = make_plan(
+            [(window.context(row), row.num_tokens) for row in rows], device=device, backend=backend
+        )
     return Batch(
         rows=tuple(rows),
         starts=tuple((ends - lengths).tolist()),

@@ -15,6 +15,7 @@ class EngineConfig:
         knobs: one cell of the matrix.
         policy: what the arm changes.
         context_length: most tokens of one request, settled against the model's limit.
+        window: positions that the target's window layers see; None where it has none.
         audit: check every bookkeeping law after every step.
         pool_fill: value the KV pools start with; tests use NaN.
     """
@@ -22,6 +23,7 @@ class EngineConfig:
     knobs: EngineKnobs
     policy: EnginePolicy = field(default_factory=EnginePolicy)
     context_length: int
+    window: int | None = None
     audit: bool = False
     pool_fill: float = 0.0
 
@@ -41,6 +43,11 @@ class EngineConfig:
                 f"{knobs.max_total_tokens} tokens",
                 hint="raise --max-total-tokens or lower --page-size",
             )
+        if not 0 < knobs.swa_full_tokens_ratio <= 1:
+            raise UsageError(
+                f"swa-full-tokens-ratio is {knobs.swa_full_tokens_ratio:g}; expected more than 0 "
+                "and at most 1"
+            )
         if knobs.chunked_prefill_size is not None and knobs.chunked_prefill_size < 1:
             raise UsageError(
                 f"chunk size is {knobs.chunked_prefill_size}; expected at least 1, or -1 for off"
@@ -59,3 +66,8 @@ class EngineConfig:
     def num_pages(self) -> int:
         """Usable pages of the pools, the dummy page not counted."""
         return self.knobs.max_total_tokens // self.knobs.page_size
+
+    @property
+    def num_window_pages(self) -> int:
+        """Usable pages of the window layers' pool, the dummy page not counted."""
+        return max(1, int(self.num_pages * self.knobs.swa_full_tokens_ratio))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from eaglebench.clock import Clock
 from eaglebench.contracts.generation import GenerationRequest
 from eaglebench.contracts.observation import RequestObservation
+from eaglebench.engine.batch import WindowSlots
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow
@@ -17,6 +18,7 @@ from eaglebench.engine.stopping import Decode, StopRule
 from eaglebench.engine.storage import KVStorage
 from eaglebench.errors import UsageError
 from eaglebench.kv.audit import audit
+from eaglebench.kv.pool import LayerPools
 
 DUMMY_PAGES = 1
 
@@ -40,7 +42,7 @@ class Engine:
         self.clock = clock
         self.decode = decode
         num_slots = (config.num_pages + DUMMY_PAGES) * config.knobs.page_size
-        self.target_pool = models.target.make_pool(num_slots, fill=config.pool_fill)
+        self.target_pool = self._make_target_pool(num_slots)
         drafts = models.head is not None and models.num_draft_nodes(config.knobs) > 0
         self.draft_pool = (
             models.head.make_pool(num_slots, fill=config.pool_fill)
@@ -52,6 +54,14 @@ class Engine:
         self._requests: dict[str, EngineRequest] = {}
         self._num_arrivals = 0
         self.reset()
+
+    def _make_target_pool(self, num_slots: int) -> LayerPools:
+        """One pool for all layers, or a smaller one beside it for window layers."""
+        fill = self.config.pool_fill
+        if self.config.window is None:
+            return self.models.target.make_pool(num_slots, fill=fill)
+        windows = (self.config.num_window_pages + DUMMY_PAGES) * self.config.knobs.page_size
+        return self.models.target.make_hybrid_pool(num_slots, windows, fill=fill)
 
     def reset(self) -> None:
         """Forget all cached prefixes.
@@ -105,9 +115,11 @@ class Engine:
         ended = list(plan.ended)
         for row in plan.prefill:
             row.request.note_admitted(started_s)
-        results = self.runner.run(plan) if plan.rows else []
+        results = self.runner.run(plan, self._window_slots) if plan.rows else []
         self._audit(results)
         ended += [request for result in results if (request := self._settle(result)) is not None]
+        for request in self.scheduler.running:
+            self.storage.slide(request)
         now_s = self.clock.now_s()
         for row in plan.prefill:
             if not row.request.is_prefilling:
@@ -177,6 +189,10 @@ class Engine:
     def _release(self, request: EngineRequest) -> None:
         self.storage.checkpoint(request)
         self.storage.detach(request)
+
+    @property
+    def _window_slots(self) -> WindowSlots | None:
+        return self.storage.window_slots if self.config.window is not None else None
 
     def _audit(self, results: Sequence[RowResult]) -> None:
         """Check every law; slots that `results` wrote must be their requests' own."""

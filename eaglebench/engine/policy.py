@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import BigramKey, PrefixKey
 from eaglebench.kv.pages import PageAllocator
-from eaglebench.kv.prefix_cache import NoPrefixCache, PrefixCache
+from eaglebench.kv.prefix_cache import MakeResidency, NoPrefixCache, PrefixCache
 from eaglebench.kv.tables import BlockTable
 
 
@@ -24,10 +24,13 @@ class EnginePolicy:
     """Whether the target's own guess at a chunk seam has to be computed."""
 
     def make_cache(
-        self, geometry: PageGeometry, pages: PageAllocator
+        self,
+        geometry: PageGeometry,
+        pages: PageAllocator,
+        residency: MakeResidency | None = None,
     ) -> PrefixCache | NoPrefixCache:
-        """The prefix cache of this arm."""
-        return PrefixCache(geometry, pages)
+        """The prefix cache of this arm; with window layers it keeps their residency as well."""
+        return PrefixCache(geometry, pages, residency)
 
     def make_table(self, geometry: PageGeometry) -> BlockTable:
         """An empty block table."""
@@ -79,7 +82,10 @@ class NoCachePolicy(EnginePolicy):
     name = "no-cache"
 
     def make_cache(
-        self, geometry: PageGeometry, pages: PageAllocator
+        self,
+        geometry: PageGeometry,
+        pages: PageAllocator,
+        residency: MakeResidency | None = None,
     ) -> PrefixCache | NoPrefixCache:
         """A cache that never hits and never keeps."""
         return NoPrefixCache()

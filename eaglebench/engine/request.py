@@ -74,6 +74,7 @@ class EngineRequest:
         self.lock: PrefixLock | None = None
         self.namespace: str | None = None
         self.tree_owned_slots = 0
+        self.num_slid_pages = 0  # leading pages whose window pages were given back
         self.num_written = 0
         self.draft_valid_len = 0
         self._added_s = added_s
@@ -166,6 +167,7 @@ class EngineRequest:
         self.table = None
         self.lock = None
         self.tree_owned_slots = 0
+        self.num_slid_pages = 0
         self.num_written = 0
         self.draft_valid_len = 0
         self.proposal = NOTHING_PROPOSED

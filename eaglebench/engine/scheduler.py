@@ -48,11 +48,13 @@ class Scheduler:
                 hint="shorten the prompt or raise --context-length",
             )
         needed = num_prompt + self._num_proposals(request, num_prompt)
-        if not self.storage.can_ever_hold(needed):
+        if not self.storage.can_ever_hold(needed, self._largest_chunk):
             raise UsageError(
                 f"prompt of {num_prompt} tokens needs {needed} slots with look-ahead; the KV pool "
-                f"has {self.storage.pages.num_pages * self.knobs.page_size}",
-                hint="raise --max-total-tokens",
+                f"has {self.storage.pages.num_pages * self.knobs.page_size}"
+                + self.storage.window_pool_text(),
+                hint="raise --max-total-tokens, or compute the prompt in chunks: window layers hold "
+                "a chunk and a window",
             )
         insort(self.waiting, request, key=_arrival)
 
@@ -84,6 +86,13 @@ class Scheduler:
         request.move_to(RequestState.WAITING)
         self.running.remove(request)
         insort(self.waiting, request, key=_arrival)
+
+    @property
+    def _largest_chunk(self) -> int | None:
+        """Most tokens of one request in one step; None is a whole prompt."""
+        chunk = self.knobs.chunked_prefill_size
+        look_ahead = 1 + 2 * self.num_draft_nodes  # the root, its drafts, and the next proposal
+        return None if chunk is None else max(chunk, 1) + look_ahead
 
     # --- one row ------------------------------------------------------------------------------
 
@@ -144,8 +153,7 @@ class Scheduler:
         demand = self.storage.demand(
             request, end - request.num_written, self._num_proposals(request, end)
         )
-        shortage = self.storage.slots.shortage(request.held, demand)
-        return shortage <= self.storage.cache.num_evictable_pages
+        return self.storage.fits(request, demand, self._largest_chunk)
 
     # --- pressure -----------------------------------------------------------------------------
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.contracts.observation import VerifyStep
-from eaglebench.engine.batch import Batch, assemble
+from eaglebench.engine.batch import Batch, WindowSlots, WindowView, assemble
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
 from eaglebench.engine.request import PENDING_ROOT, EngineRequest
 from eaglebench.engine.stopping import cut
-from eaglebench.kv.pool import KVPool
+from eaglebench.kv.pool import KVPool, LayerPools
 from eaglebench.model.target import TargetOutput
 from eaglebench.spec.accept import accept_greedy
 from eaglebench.spec.choices import choose_greedy
@@ -51,10 +51,15 @@ class StepRunner:
     """Runs planned steps on the models and their pools."""
 
     def __init__(
-        self, config: EngineConfig, models: Models, target_pool: KVPool, draft_pool: KVPool | None
+        self,
+        config: EngineConfig,
+        models: Models,
+        target_pool: LayerPools,
+        draft_pool: KVPool | None,
     ) -> None:
         self.policy = config.policy
         self.context_length = config.context_length
+        self.window = config.window
         self.models = models
         self.target_pool = target_pool
         self.num_draft_nodes = models.num_draft_nodes(config.knobs)
@@ -62,13 +67,17 @@ class StepRunner:
         if models.head is not None and draft_pool is not None:
             self.drafter = ChainDrafter(models.head, draft_pool, models.device)
 
-    def run(self, plan: StepPlan) -> list[RowResult]:
-        """Compute the rows of a plan and commit what came out."""
+    def run(self, plan: StepPlan, window_slots: WindowSlots | None = None) -> list[RowResult]:
+        """Compute the rows of a plan and commit what came out.
+
+        `window_slots` says where window layers keep the KV of a slot, where there are any.
+        """
         batch = assemble(
             plan.rows,
             device=self.models.device,
             backend=self.models.target.attention_backend,
             wants_seam_guess=self.policy.wants_seam_guess and self.drafter is not None,
+            window=WindowView(self.window, window_slots) if self.window and window_slots else None,
         )
         output = self._forward_target(batch)
         results = self._commit(batch, output)

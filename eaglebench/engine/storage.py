@@ -3,6 +3,9 @@
 The one place in the engine that moves pages between the free list, requests and the tree.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.request import EngineRequest
 from eaglebench.errors import InvariantError
@@ -10,7 +13,10 @@ from eaglebench.kv.audit import OwnedView
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.pages import PageAllocator
 from eaglebench.kv.preallocation import Demand
+from eaglebench.kv.prefix_cache import MakeResidency
+from eaglebench.kv.residency import WindowResidency
 from eaglebench.kv.slots import SlotAllocator
+from eaglebench.kv.window import PagePairAllocator, slots_in_front
 
 
 class KVStorage:
@@ -21,11 +27,12 @@ class KVStorage:
         self.policy = config.policy
         self.context_length = config.context_length
         self.geometry = PageGeometry(knobs.page_size)
-        self.pages = PageAllocator(config.num_pages)
+        self.window = config.window
+        self.pages = _make_pages(config, self.geometry)
         self.slots = SlotAllocator(
             self.pages, self.geometry, knobs.preallocation, knobs.preallocate_tokens
         )
-        self.cache = self.policy.make_cache(self.geometry, self.pages)
+        self.cache = self.policy.make_cache(self.geometry, self.pages, self._residency)
         self._num_admissions = 0
 
     def attach(self, request: EngineRequest) -> None:
@@ -61,9 +68,9 @@ class KVStorage:
 
     def try_reserve(self, request: EngineRequest, demand: Demand) -> bool:
         """Reserve the slots of a demand, evicting from the tree if need be."""
-        shortage = self.slots.shortage(request.held, demand)
-        if shortage > 0:
-            request.tally.evictions += self.cache.evict(shortage)
+        full, windows = self.slots.shortage(request.held, demand)
+        if full or windows:
+            request.tally.evictions += self.cache.evict(full, windows)
         calls_before = self.pages.num_alloc_calls
         reservation = self.slots.reserve(request.held, demand)
         request.tally.alloc_calls += self.pages.num_alloc_calls - calls_before
@@ -72,16 +79,89 @@ class KVStorage:
         request.tally.pages_allocated += len(reservation.pages)
         return True
 
-    def can_ever_hold(self, num_slots: int) -> bool:
-        """Whether an otherwise empty pool has room for `num_slots` slots of one request."""
-        return self.geometry.pages_for(num_slots) <= self.pages.num_pages
+    def can_ever_hold(self, num_slots: int, largest_chunk: int | None) -> bool:
+        """Whether otherwise empty pools have room for `num_slots` slots of one request.
+
+        `largest_chunk` is the most tokens computed at once; None is all of them.
+        """
+        num_pages = self.geometry.pages_for(num_slots)
+        windows = num_pages
+        if self.window is not None and largest_chunk is not None:
+            windows = min(num_pages, self._most_windows(largest_chunk))
+        return num_pages <= self.pages.num_pages and windows <= self._num_window_pages()
+
+    def fits(self, request: EngineRequest, demand: Demand, largest_chunk: int | None) -> bool:
+        """Whether a demand could be met by free and evictable pages, a chunk at a time."""
+        full, windows = self.slots.shortage(request.held, demand)
+        if self.window is not None and largest_chunk is not None:
+            spared = self.geometry.pages_for(demand.num_slots) - request.held.num_pages
+            spared -= self._most_windows(largest_chunk)
+            windows = max(0, windows - max(0, spared))
+        return (
+            full <= self.cache.num_evictable_pages and windows <= self.cache.num_evictable_windows
+        )
+
+    def window_pool_text(self) -> str:
+        """Size of the window pool for a message; nothing where there is none."""
+        if self.window is None:
+            return ""
+        return f", that of the window layers {self._num_window_pages() * self.geometry.page_size}"
+
+    def slide(self, request: EngineRequest) -> None:
+        """Give back window pages that neither this request nor a hit at its end will look at.
+
+        Measured in settled units, as the tree will hold them, so that a later hit at the tree's end
+        still finds its whole window.
+        """
+        if self.window is None or request.lock is None:
+            return
+        pages = self._window_allocator()
+        settled = self.geometry.floor(self._settled_units(request))
+        frontier = self.geometry.page_of_slot(max(0, settled - slots_in_front(self.window)))
+        first_own = self.geometry.pages_for(request.tree_owned_slots)
+        self.cache.unlock_windows(request.lock, max(0, first_own - frontier))
+        passed = request.held.pages[max(first_own, request.num_slid_pages) : frontier]
+        if len(passed):
+            pages.release_window(passed)
+            request.num_slid_pages = frontier
+
+    def window_slots(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Slots of the window pool for slots of the full pool."""
+        return self._window_allocator().window_slots(slots)
+
+    def _window_allocator(self) -> PagePairAllocator:
+        if not isinstance(self.pages, PagePairAllocator):
+            raise InvariantError("this engine has no window layers")
+        return self.pages
+
+    def _num_window_pages(self) -> int:
+        if isinstance(self.pages, PagePairAllocator):
+            return self.pages.window_pages.num_pages
+        return self.pages.num_pages
+
+    def _most_windows(self, num_tokens: int) -> int:
+        """Window pages one request holds while it computes so many tokens at once."""
+        assert self.window is not None
+        straddling = 2  # the window begins inside a page, and the settled end lies in another
+        return self.geometry.pages_for(slots_in_front(self.window) + num_tokens) + straddling
+
+    @property
+    def _residency(self) -> MakeResidency | None:
+        if self.window is None:
+            return None
+        window, pages = self.window, self._window_allocator()
+        return lambda tree: WindowResidency(self.geometry, pages, tree, window)
+
+    def _settled_units(self, request: EngineRequest) -> int:
+        """Leading slots whose content can be handed to the tree."""
+        units = self.policy.cacheable_units(request.num_known, request.num_written)
+        return min(units, request.draft_valid_len)
 
     def checkpoint(self, request: EngineRequest) -> None:
         """Move whole pages whose content is settled from the request to the tree."""
         if request.lock is None:
             raise InvariantError(f"request {request.request_id} holds no lock to move")
-        units = self.policy.cacheable_units(request.num_known, request.num_written)
-        units = min(units, request.draft_valid_len)
+        units = self._settled_units(request)
         key = self.policy.make_key(request.known_tokens, request.namespace).head(units)
         request.tree_owned_slots, request.lock = self.cache.checkpoint(
             key=key,
@@ -99,4 +179,14 @@ class KVStorage:
             num_written=request.num_written,
             draft_valid_len=request.draft_valid_len,
             num_known_tokens=request.num_known,
+            window_start=(
+                max(0, request.num_written - slots_in_front(self.window)) if self.window else None
+            ),
         )
+
+
+def _make_pages(config: EngineConfig, geometry: PageGeometry) -> PageAllocator:
+    """Pages of one pool, or of two where the target has window layers."""
+    if config.window is None:
+        return PageAllocator(config.num_pages)
+    return PagePairAllocator(geometry, config.num_pages, config.num_window_pages)

@@ -5,6 +5,8 @@ L2  A request's first `tree_owned_slots` slots lie in pages of the tree, the res
 L3  draft_valid_len <= num_written <= slots of the table; tree_owned_slots <= num_written.
 L4  draft_valid_len <= known tokens - 1: the last known token has no successor yet.
 L5  A step writes only into pages that the writing request owns.
+L6  With window layers, a request's slots from `window_start` on have window pages, and both pools
+    satisfy W1, W2 (`window.py`) and R1, R2 (`residency.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +20,7 @@ from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.pages import DUMMY_PAGE, PageAllocator
 from eaglebench.kv.prefix_cache import NoPrefixCache, PrefixCache
 from eaglebench.kv.tables import BlockTable
+from eaglebench.kv.window import PagePairAllocator
 
 _NEEDS_SUCCESSOR = 1
 """Known tokens at the end that can't have settled draft KV."""
@@ -33,6 +36,7 @@ class OwnedView:
     num_written: int
     draft_valid_len: int
     num_known_tokens: int
+    window_start: int | None = None
 
 
 def audit(
@@ -57,8 +61,20 @@ def audit(
     in_tree[tree_pages] = True
     for view in requests:
         _check_lengths(view, in_tree, geometry)
+    if isinstance(pages, PagePairAllocator):
+        pages.audit()
+        for view in requests:
+            _check_window(view, pages, geometry)
     for request_id, slots in (written or {}).items():
         _check_writes(request_id, slots, own.get(request_id), geometry)
+
+
+def _check_window(view: OwnedView, pages: PagePairAllocator, geometry: PageGeometry) -> None:
+    if view.window_start is None:
+        return
+    needed = view.table.pages[geometry.page_of_slot(view.window_start) :]
+    if not pages.is_live(needed).all():
+        raise InvariantError(f"L6: request {view.request_id} has lost a window page it looks at")
 
 
 def _own_pages(view: OwnedView, geometry: PageGeometry) -> NDArray[np.int32]:

@@ -50,6 +50,15 @@ class PageAllocator:
         """Pages that nobody owns."""
         return len(self._free_list) + self._num_returned
 
+    @property
+    def num_allocatable(self) -> int:
+        """Pages that `allocate` could take."""
+        return self.num_free
+
+    def missing(self, num_pages: int) -> tuple[int, int]:
+        """Pages that this pool, and the window pool where there is one, lack for so many."""
+        return max(0, num_pages - self.num_free), 0
+
     def allocate(self, num_pages: int) -> NDArray[np.int32] | None:
         """Take pages, [num_pages] int32, read-only; None, and no change, when there are too few."""
         if num_pages < 0:

@@ -5,8 +5,31 @@ without a gather. Reads and writes go through `index_select` and `index_copy_` o
 -1 raises there, where advanced indexing would quietly take the last slot.
 """
 
+from typing import NamedTuple, Protocol
+
 import torch
 from torch import Tensor
+
+
+class LayerPools(Protocol):
+    """Where the KV of each layer lives."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of all tensors."""
+        ...
+
+    def of_layer(self, layer: int) -> "PlacedLayer":
+        """The pool of a layer."""
+        ...
+
+
+class PlacedLayer(NamedTuple):
+    """A layer's place: its pool, its number in there, and whether that is the window pool."""
+
+    pool: "KVPool"
+    layer: int
+    is_window: bool
 
 
 class KVPool:
@@ -38,6 +61,10 @@ class KVPool:
         """Memory of all tensors."""
         return sum(t.numel() * t.element_size() for t in [*self.keys, *self.values])
 
+    def of_layer(self, layer: int) -> PlacedLayer:
+        """Every layer lives here under its own number."""
+        return PlacedLayer(self, layer, is_window=False)
+
     def write(self, layer: int, slots: Tensor, key: Tensor, value: Tensor) -> None:
         """Store K and V, each [num_tokens, num_kv_heads, head_dim], at `slots` [num_tokens] int64.
 
@@ -61,3 +88,26 @@ class KVPool:
     def slice(self, layer: int, start: int, end: int) -> tuple[Tensor, Tensor]:
         """K and V of the ascending run [start, end), each [num_kv_heads, n, head_dim], views."""
         return self.keys[layer][:, start:end], self.values[layer][:, start:end]
+
+
+class HybridPool:
+    """A pool for layers that see everything and a smaller one for window layers."""
+
+    def __init__(self, full: KVPool, window: KVPool, is_window: tuple[bool, ...]) -> None:
+        self.full = full
+        self.window = window
+        self._places: list[PlacedLayer] = []
+        counts = {False: 0, True: 0}
+        for flag in is_window:
+            pool = window if flag else full
+            self._places.append(PlacedLayer(pool, counts[flag], is_window=flag))
+            counts[flag] += 1
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of both pools."""
+        return self.full.num_bytes + self.window.num_bytes
+
+    def of_layer(self, layer: int) -> PlacedLayer:
+        """The pool of a layer and the layer's number in it."""
+        return self._places[layer]

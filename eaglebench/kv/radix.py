@@ -14,7 +14,7 @@ I4  num_evictable_pages and num_protected_pages equal a walk over unlocked and l
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -98,6 +98,8 @@ class RadixTree:
         self.roots: dict[str | None, Node] = {}
         self._uses = 0
         self._reshapes = 0
+        self.on_split: Callable[[Node, Node], None] | None = None
+        """Told of (front, rear) whenever a node is cut; a component may keep facts of both."""
         self._queue: list[tuple[int, int, Node]] = []
         self._queued = 0
 
@@ -217,6 +219,8 @@ class RadixTree:
         node.token = node.tokens[: size + overlap].tobytes()
         node.parent = front
         front.children[node.token] = node
+        if self.on_split is not None:
+            self.on_split(front, node)
         return front
 
     # --- locks --------------------------------------------------------------------------------
@@ -249,7 +253,7 @@ class RadixTree:
         while count < num_pages and self._queue:
             used, _, node = heapq.heappop(self._queue)
             node.is_queued = False
-            if node.children or node.lock_count:
+            if node.children or node.lock_count or node.parent is None:
                 continue
             if node.last_used != used:
                 self._enqueue(node)
@@ -259,10 +263,22 @@ class RadixTree:
             self._remove(node)
         return removed
 
+    def remove(self, leaf: Node) -> NDArray[np.int32]:
+        """Take an unlocked leaf out of the tree; its pages are the caller's.
+
+        Raises:
+            InvariantError: it is locked, has children, or is a root.
+        """
+        if leaf.children or leaf.lock_count:
+            raise InvariantError("only an unlocked leaf can be removed")
+        self._remove(leaf)
+        return leaf.pages
+
     def _remove(self, leaf: Node) -> None:
         parent = leaf.parent
         if parent is None:
             raise InvariantError("a root can't be evicted")
+        leaf.parent = None  # whoever still queues it sees that it is gone
         del parent.children[leaf.token]
         self._reshapes += 1
         self.num_evictable_pages -= len(leaf.pages)

@@ -39,9 +39,9 @@ class SlotAllocator:
         self.policy = policy
         self.preallocate_tokens = preallocate_tokens
 
-    def shortage(self, table: BlockTable, demand: Demand) -> int:
-        """Pages missing for the required part of a demand; 0 when it fits. Changes nothing."""
-        return max(0, self._need(table, demand).required - self.pages.num_free)
+    def shortage(self, table: BlockTable, demand: Demand) -> tuple[int, int]:
+        """Pages missing in both pools for the required part of a demand. Changes nothing."""
+        return self.pages.missing(self._need(table, demand).required)
 
     def reserve(self, table: BlockTable, demand: Demand) -> Reservation | None:
         """Append pages for a demand to a table; the table owns them afterwards.
@@ -52,7 +52,7 @@ class SlotAllocator:
         need = self._need(table, demand)
         if not need.required:
             return Reservation(_NO_PAGES, 0, 0)
-        extra = min(need.preallocated, self.pages.num_free - need.required)
+        extra = min(need.preallocated, self.pages.num_allocatable - need.required)
         if extra < 0:
             return None
         taken = self.pages.allocate(need.required + extra)

@@ -116,11 +116,13 @@ class AttentionPlan:
         slot_mapping: [num_tokens] int64 slots written, in batch order.
         rows: the requests of the batch, for the loop.
         padded: index tensors, for the padded batch.
+        window: the same tokens as window layers see them, where those have a pool of their own.
     """
 
     slot_mapping: Tensor
     rows: tuple[RowSpan, ...]
     padded: PaddedIndex | None
+    window: "AttentionPlan | None" = None
 
 
 def make_plan(

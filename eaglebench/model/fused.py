@@ -13,7 +13,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from eaglebench.model.attention import AttentionForm
 from eaglebench.model.linear import FewRowLinear
 
 FUSED_MODEL_TYPES = frozenset({"llama", "qwen2", "qwen3", "mistral"})
@@ -60,7 +59,7 @@ class FusedLayer(nn.Module):
         self.head_dim = int(attention.head_dim)
         self.num_heads = attention.q_proj.out_features // self.head_dim
         self.num_kv_heads = attention.k_proj.out_features // self.head_dim
-        self.form = AttentionForm(scale=float(attention.scaling), window=_window(attention))
+        self.scale = float(attention.scaling)
         self.input_norm = _fuse_norm(layer.input_layernorm)
         self.post_norm = _fuse_norm(layer.post_attention_layernorm)
         self.q_norm = _fuse_norm(attention.q_norm) if hasattr(attention, "q_norm") else None
@@ -99,20 +98,9 @@ class FusedLayer(nn.Module):
         else:
             query = rotate(self.q_norm(qkv[:, : self.num_heads]), cos, sin)
             key = rotate(self.k_norm(qkv[:, self.num_heads : num_rotated]), cos, sin)
-        attended = paged.attention(
-            query, key, value, paged.pool, self.layer_idx, paged.plan, self.form
-        )
+        attended = paged.attend(query, key, value, layer=self.layer_idx, scale=self.scale)
         projected: Tensor = self.output(attended.reshape(hidden.shape[0], -1))
         return projected
-
-
-def _window(attention: Any) -> int | None:
-    """The layer's window: Qwen keeps it in the module, Mistral only in the config."""
-    if hasattr(attention, "sliding_window"):
-        return attention.sliding_window  # type: ignore[no-any-return]  # an int or None
-    if attention.config.model_type != "mistral":
-        return None
-    return attention.config.sliding_window  # type: ignore[no-any-return]  # an int or None
 
 
 def _fuse_norm(norm: Any) -> FusedNorm:

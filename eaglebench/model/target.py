@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AutoModelForCausalLM, PreTrainedModel
 
 from eaglebench.errors import UsageError
-from eaglebench.kv.pool import KVPool
+from eaglebench.kv.pool import HybridPool, KVPool, LayerPools
 from eaglebench.model.attention import (
     AttentionForm,
     AttentionPlan,
@@ -24,6 +24,7 @@ from eaglebench.model.attention import (
     resolve_backend,
 )
 from eaglebench.model.fused import fuse_layers
+from eaglebench.model.layer_form import LayerForm, layer_forms, read_sinks
 from eaglebench.model.linear import linear
 
 ATTENTION_NAME = "eaglebench_paged"
@@ -34,8 +35,36 @@ class PagedCall:
     """What the registered attention function needs to know of one forward."""
 
     plan: AttentionPlan
-    pool: KVPool
+    pools: LayerPools
     attention: PagedAttention
+    layers: tuple[LayerForm, ...]
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *,
+        layer: int,
+        scale: float,
+        softcap: float | None = None,
+        sinks: Tensor | None = None,
+    ) -> Tensor:
+        """Attention of one layer in its own pool; shapes as in `PagedAttention`.
+
+        `sinks` are those that the model passes itself; else the layer's own are taken.
+        """
+        place, own = self.pools.of_layer(layer), self.layers[layer]
+        plan = self.plan
+        if place.is_window and plan.window is not None:
+            plan = plan.window
+        form = AttentionForm(
+            scale=scale,
+            window=own.window,
+            softcap=softcap,
+            sinks=own.sinks if sinks is None else sinks,
+        )
+        return self.attention(query, key, value, place.pool, place.layer, plan, form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +93,14 @@ def paged_attention_function(
     """The function registered with `transformers`; q, k, v are [1, heads, num_tokens, head_dim]."""
     if paged is None:
         raise UsageError("the paged attention function was called without a plan")
-    attended = paged.attention(
+    attended = paged.attend(
         query[0].transpose(0, 1),
         key[0].transpose(0, 1),
         value[0].transpose(0, 1),
-        paged.pool,
-        int(module.layer_idx),  # type: ignore[arg-type]  # every attention module has one
-        paged.plan,
-        AttentionForm(
-            scale=query.shape[-1] ** -0.5 if scaling is None else scaling,
-            window=form.get("sliding_window"),
-            softcap=form.get("softcap"),
-            sinks=form.get("s_aux"),
-        ),
+        layer=int(module.layer_idx),  # type: ignore[arg-type]  # every attention module has one
+        scale=query.shape[-1] ** -0.5 if scaling is None else scaling,
+        softcap=form.get("softcap"),
+        sinks=form.get("s_aux"),
     )
     return attended[None], None
 
@@ -87,7 +111,13 @@ AttentionInterface.register(ATTENTION_NAME, paged_attention_function)
 class Target:
     """A loaded target model."""
 
-    def __init__(self, model: PreTrainedModel, *, attention_backend: str = "auto") -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        *,
+        attention_backend: str = "auto",
+        sinks: Tensor | None = None,
+    ) -> None:
         model.eval().requires_grad_(requires_grad=False)
         model.set_attn_implementation(ATTENTION_NAME)
         self.model = model
@@ -97,6 +127,7 @@ class Target:
         self.attention_backend = resolve_backend(attention_backend, self.device)
         self.attention = make_attention(self.attention_backend)
         self.stop_token_ids = _stop_token_ids(model)
+        self.layers = layer_forms(self.config, sinks)
         fuse_layers(model)
         self._captured: dict[int, Tensor] = {}
         self._wanted: tuple[int, ...] = ()
@@ -127,7 +158,10 @@ class Target:
                 f"can't load a target model from {path}: {error}",
                 hint="give an asset name (eaglebench assets list), a folder or a Hub id",
             ) from error
-        return cls(model.to(device), attention_backend=attention_backend)
+        sinks = read_sinks(Path(path), model.config.get_text_config())
+        if sinks is not None:
+            sinks = sinks.to(device=device, dtype=dtype)
+        return cls(model.to(device), attention_backend=attention_backend, sinks=sinks)
 
     # --- facts --------------------------------------------------------------------------------
 
@@ -157,6 +191,11 @@ class Target:
         return int(self.config.max_position_embeddings)
 
     @property
+    def window(self) -> int | None:
+        """Positions that window layers see, the current one included; None without such layers."""
+        return max((form.window for form in self.layers if form.window is not None), default=None)
+
+    @property
     def head_dim(self) -> int:
         """Width of one attention head."""
         given = getattr(self.config, "head_dim", None)
@@ -174,9 +213,23 @@ class Target:
         return embedding
 
     def make_pool(self, num_slots: int, fill: float = 0.0) -> KVPool:
-        """A pool for this model's layers."""
+        """One pool for all of this model's layers."""
+        return self._pool(self.num_layers, num_slots, fill)
+
+    def make_hybrid_pool(
+        self, num_slots: int, num_window_slots: int, fill: float = 0.0
+    ) -> HybridPool:
+        """A pool for layers that see everything, and one for window layers."""
+        is_window = tuple(form.window is not None for form in self.layers)
+        return HybridPool(
+            self._pool(is_window.count(False), num_slots, fill),
+            self._pool(is_window.count(True), num_window_slots, fill),
+            is_window,
+        )
+
+    def _pool(self, num_layers: int, num_slots: int, fill: float) -> KVPool:
         return KVPool(
-            num_layers=self.num_layers,
+            num_layers=num_layers,
             num_slots=num_slots,
             num_kv_heads=self.num_kv_heads,
             head_dim=self.head_dim,
@@ -193,7 +246,7 @@ class Target:
         token_ids: Tensor,
         positions: Tensor,
         plan: AttentionPlan,
-        pool: KVPool,
+        pool: LayerPools,
         logit_rows: Tensor,
         aux_layer_ids: Sequence[int] = (),
     ) -> TargetOutput:
@@ -212,7 +265,7 @@ class Target:
             input_ids=token_ids[None],
             position_ids=positions[None],
             use_cache=False,
-            paged=PagedCall(plan, pool, self.attention),
+            paged=PagedCall(plan, pool, self.attention, self.layers),
         )
         hidden = output.last_hidden_state[0].index_select(0, logit_rows)
         logits = self.lm_head_logits(hidden)

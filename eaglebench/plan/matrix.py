@@ -95,6 +95,7 @@ class Limits:
     max_total_tokens: int
     context_length: int | None
     is_speculative: bool
+    swa_full_tokens_ratio: float = EngineKnobs().swa_full_tokens_ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +196,7 @@ def _knobs(point: Point, limits: Limits) -> EngineKnobs:
         preallocate_tokens=preallocate_tokens,
         parallel=int(point.get("parallel", default.parallel)),
         max_total_tokens=limits.max_total_tokens,
+        swa_full_tokens_ratio=limits.swa_full_tokens_ratio,
         context_length=limits.context_length,
     )
 

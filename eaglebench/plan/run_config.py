@@ -36,6 +36,7 @@ class RunConfig(BaseModel):
         stop: texts that end an answer.
         prompt_format: `chat` uses the model's template, `raw` feeds text as it stands.
         max_total_tokens: slots of the KV pools.
+        swa_full_tokens_ratio: slots of the window layers' pool, as a share of those.
         context_length: most tokens of a request; None is the model's own limit.
         pairs: passes over the questions, each a pair of times: `LEAST:MOST`, or a number.
         precision: half-width of the throughput ratio at which no further pass is made.
@@ -63,6 +64,7 @@ class RunConfig(BaseModel):
     system_prompt: str | None = None
     prompt_format: Literal["chat", "raw"] = "chat"
     max_total_tokens: Positive = 16384
+    swa_full_tokens_ratio: Annotated[float, Field(gt=0, le=1)] = 0.8
     context_length: Positive | None = None
     dtype: Literal["float64", "float32", "bfloat16", "float16"] | None = None
     device: str = "cpu"
@@ -141,6 +143,7 @@ class RunConfig(BaseModel):
         """What holds for every cell."""
         return Limits(
             max_total_tokens=self.max_total_tokens,
+            swa_full_tokens_ratio=self.swa_full_tokens_ratio,
             context_length=self.context_length,
             is_speculative=self.algorithm != "NONE",
         )

@@ -26,6 +26,7 @@ WORKLOAD = (
     "prompt_format",
     "system_prompt",
     "max_total_tokens",
+    "swa_full_tokens_ratio",
     "context_length",
     "replay",
 )

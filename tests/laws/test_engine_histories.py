@@ -6,6 +6,7 @@ start as NaN, so a slot that was never written can't pass for right.
 """
 
 from functools import lru_cache
+from typing import ClassVar
 
 import hypothesis.strategies as st
 import numpy as np
@@ -15,37 +16,62 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.engine import Engine
+from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import cold_draft_pool, cold_target_pool, greedy_decode
 from eaglebench.engine.request import EngineRequest
 from eaglebench.errors import UsageError
-from eaglebench.kv.pool import KVPool
-from tests.engines import make_engine, make_knobs, make_request, make_rule, tiny_models
+from eaglebench.kv.pool import KVPool, LayerPools
+from eaglebench.kv.window import PagePairAllocator
+from tests.engines import (
+    hybrid_models,
+    make_engine,
+    make_knobs,
+    make_request,
+    make_rule,
+    tiny_models,
+)
 from tests.prompts import shared_prefix_prompts
 
 TOLERANCE = 1e-10
 
 
 @lru_cache(maxsize=4096)
-def cold_pools(tokens: tuple[int, ...]) -> tuple[KVPool, KVPool | None]:
+def cold_pools(tokens: tuple[int, ...], window: int | None = None) -> tuple[KVPool, KVPool | None]:
     """Target KV of all tokens and draft KV of all but the last, computed cold."""
-    models = tiny_models()
+    models = tiny_models() if window is None else hybrid_models(window)
     draft = cold_draft_pool(models, tokens) if len(tokens) > 1 else None
     return cold_target_pool(models, tokens), draft
 
 
 @lru_cache(maxsize=256)
-def expected_output(prompt: tuple[int, ...], max_new_tokens: int) -> tuple[int, ...]:
+def expected_output(
+    prompt: tuple[int, ...], max_new_tokens: int, window: int | None
+) -> tuple[int, ...]:
     """What plain greedy decoding says."""
     request = make_request("oracle", prompt, max_new_tokens=max_new_tokens)
-    return tuple(greedy_decode(tiny_models(), prompt, make_rule(request))[0])
+    models = tiny_models() if window is None else hybrid_models(window)
+    return tuple(greedy_decode(models, prompt, make_rule(request))[0])
 
 
-def assert_same_kv(pool: KVPool, slots: np.ndarray, cold: KVPool, num_layers: int) -> None:
-    """K and V at `slots` equal positions 0 .. of a cold pool, in every layer."""
-    cold_slots = torch.arange(len(slots))
+def assert_same_kv(
+    pools: LayerPools,
+    slots: np.ndarray,
+    cold: KVPool,
+    num_layers: int,
+    window_slots: np.ndarray | None = None,
+) -> None:
+    """K and V at `slots` equal positions 0 .. of a cold pool, in every layer.
+
+    Window layers are looked at where they still have a slot.
+    """
     for layer in range(num_layers):
+        place = pools.of_layer(layer)
+        mine = window_slots if place.is_window and window_slots is not None else slots
+        positions = np.flatnonzero(mine >= 0)
         for got, expected in zip(
-            pool.gather(layer, torch.from_numpy(slots)), cold.gather(layer, cold_slots), strict=True
+            place.pool.gather(place.layer, torch.from_numpy(mine[positions])),
+            cold.gather(layer, torch.from_numpy(positions)),
+            strict=True,
         ):
             torch.testing.assert_close(got, expected, atol=TOLERANCE, rtol=0)
 
@@ -54,6 +80,13 @@ class EngineHistory(RuleBasedStateMachine):
     """Add, step, abort, with a pool small enough to evict and to preempt."""
 
     engine: Engine
+    window: ClassVar[int | None] = None
+    ratio: ClassVar[float] = 0.8
+
+    @property
+    def models(self) -> Models:
+        """The pair under test."""
+        return tiny_models() if self.window is None else hybrid_models(self.window)
 
     @initialize(
         page_size=st.sampled_from([1, 2, 4, 16]),
@@ -83,7 +116,9 @@ class EngineHistory(RuleBasedStateMachine):
                 max_total_tokens=pool,
                 preallocation=preallocation,
                 preallocate_tokens=page_size,
-            )
+                swa_full_tokens_ratio=self.ratio,
+            ),
+            models=self.models,
         )
         self.count = 0
         self.live: dict[str, tuple[tuple[int, ...], int]] = {}
@@ -120,7 +155,7 @@ class EngineHistory(RuleBasedStateMachine):
     def check_ended(self, observation: RequestObservation) -> None:
         """Delivered tokens are a prefix of plain decoding, all of it unless cut short."""
         prompt, max_new = self.live.pop(observation.request_id)
-        expected = expected_output(prompt, max_new)
+        expected = expected_output(prompt, max_new, self.window)
         got = observation.output_token_ids
         assert expected[: len(got)] == got
         if observation.finish_reason == "length":
@@ -137,10 +172,11 @@ class EngineHistory(RuleBasedStateMachine):
         known = tuple(request.known_tokens.tolist())
         if not request.num_written:
             return
-        cold_target, cold_draft = cold_pools(known)
+        cold_target, cold_draft = cold_pools(known, self.window)
         slots = request.held.slots(0, request.num_written)
-        layers = tiny_models().target.num_layers
-        assert_same_kv(self.engine.target_pool, slots, cold_target, layers)
+        windows = None if self.window is None else self.engine.storage.window_slots(slots)
+        layers = self.models.target.num_layers
+        assert_same_kv(self.engine.target_pool, slots, cold_target, layers, windows)
         settled = min(request.draft_valid_len, len(known) - 1)
         if cold_draft is not None and self.engine.draft_pool is not None:
             assert_same_kv(self.engine.draft_pool, slots[:settled], cold_draft, 1)
@@ -151,7 +187,10 @@ class EngineHistory(RuleBasedStateMachine):
             return
         self.engine.abort_all()
         self.engine.storage.cache.flush()
-        assert self.engine.storage.pages.num_pages == self.engine.storage.pages.num_free
+        pages = self.engine.storage.pages
+        assert pages.num_pages == pages.num_free
+        if isinstance(pages, PagePairAllocator):
+            assert pages.window_pages.num_pages == pages.window_pages.num_free
 
 
 EngineHistory.TestCase.settings = settings(
@@ -161,3 +200,28 @@ EngineHistory.TestCase.settings = settings(
     suppress_health_check=list(HealthCheck),
 )
 TestEngineHistory = EngineHistory.TestCase
+
+
+class SmallWindowHistory(EngineHistory):
+    """A window of five beside a scarce pool of its own: window pages are evicted all the time."""
+
+    window = 5
+    ratio = 0.35
+
+
+class WideWindowHistory(EngineHistory):
+    """A window of 33, no multiple of any page."""
+
+    window = 33
+    ratio = 0.6
+
+
+for history in (SmallWindowHistory, WideWindowHistory):
+    history.TestCase.settings = settings(
+        max_examples=15,
+        stateful_step_count=20,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+TestSmallWindowHistory = SmallWindowHistory.TestCase
+TestWideWindowHistory = WideWindowHistory.TestCase

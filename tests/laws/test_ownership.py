@@ -133,10 +133,10 @@ class Ownership(RuleBasedStateMachine):
         demand = Demand(
             num_computed=request.num_written, num_new=num_new, num_lookahead=NUM_LOOKAHEAD
         )
-        shortage = self.slots.shortage(request.table, demand)
+        shortage = self.slots.shortage(request.table, demand)[0]
         if shortage:
             self.cache.evict(shortage)
-        fits = self.slots.shortage(request.table, demand) == 0
+        fits = self.slots.shortage(request.table, demand) == (0, 0)
         reservation = self.slots.reserve(request.table, demand)
         assert (reservation is not None) == fits
         return reservation is not None

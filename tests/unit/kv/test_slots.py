@@ -53,7 +53,7 @@ def test_a_short_pool_refuses_without_side_effects() -> None:
     """None: neither pool nor table nor call count has changed; the shortage says how much."""
     slots, table = make_slots(num_pages=2)
 
-    assert slots.shortage(table, make_demand(0, 13)) == 2
+    assert slots.shortage(table, make_demand(0, 13)) == (2, 0)
     assert slots.reserve(table, make_demand(0, 13)) is None
     assert (slots.pages.num_free, table.num_pages, slots.pages.num_alloc_calls) == (2, 0, 0)
 
@@ -62,7 +62,7 @@ def test_preallocation_is_clipped_to_what_is_free() -> None:
     """It never makes a reservation fail and is not part of the shortage."""
     slots, table = make_slots(num_pages=3, policy="covered", preallocate_tokens=64)
 
-    assert slots.shortage(table, make_demand(0, 8)) == 0
+    assert slots.shortage(table, make_demand(0, 8)) == (0, 0)
     reservation = slots.reserve(table, make_demand(0, 8))
     assert reservation is not None
     assert (reservation.num_required, reservation.num_preallocated) == (2, 1)

@@ -157,7 +157,7 @@ class PrefixCache:
             raise InvariantError(f"the tree lost pages {num_present} .. {first_own} of a request")
         held = self.tree.pages_to(end, len(end.pages))
         if self.residency is not None:
-            self.residency.revive(end, held[:num_present], offered[:num_present])
+            self.residency.revive(end, held, offered[:num_present])
             self.residency.adopt(end, held[num_present:])
         if num_present > first_own:
             self.pages.free(table.replace(first_own, held[first_own:num_present]))

@@ -109,14 +109,19 @@ class WindowResidency:
         self.num_evictable += int(self.pages.is_live(pages).sum())
         self._touch(node, len(pages))
 
-    def revive(self, node: Node, kept: NDArray[np.int32], offered: NDArray[np.int32]) -> None:
-        """Tombstones among `kept` take over the window pages of the same tokens' other copies."""
+    def revive(self, node: Node, held: NDArray[np.int32], offered: NDArray[np.int32]) -> None:
+        """Tombstones of the tree take over the window pages of the same tokens' other copies.
+
+        `held` are all pages of the tree up to the end of `node`; `offered` are the other copies of
+        the first ones.
+        """
+        kept = held[: len(offered)]
         dead = ~self.pages.is_live(kept) & self.pages.is_live(offered)
         for index in np.flatnonzero(dead):
             self.pages.hand_over(int(offered[index]), int(kept[index]))
             self.num_evictable += 1
         if dead.any():
-            self._touch(node, len(kept))
+            self._touch(node, len(held))
 
     def drop(self, pages: NDArray[np.int32]) -> None:
         """Pages are about to leave the tree for the free list."""

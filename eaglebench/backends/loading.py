@@ -91,4 +91,6 @@ def _info(choice: ModelChoice, models: Models) -> RuntimeInfo:
         warnings=tuple(head.report.warnings) if head else (),
         weights_bytes=weights,
         kv_bytes_per_slot=slot,
+        window=target.window,
+        window_bytes_per_slot=target.make_hybrid_pool(0, 1).num_bytes if target.window else 0,
     )

@@ -72,7 +72,8 @@ def verify(names: tuple[str, ...]) -> None:
             failed.append(wanted.name)
             click.echo(f"{wanted.name}: {error.message}", err=True)
         else:
-            state = "ships with the package" if wanted.wheel is None else "ok"
+            ships = wanted.wheel is None and wanted.based_on is None
+            state = "ships with the package" if ships else "ok"
             click.echo(f"{wanted.name}: {state}: {path}")
     if failed:
         raise AssetError(
@@ -131,9 +132,10 @@ def _facts(wanted: Asset) -> dict[str, str | None]:
 
 
 def _state(wanted: Asset) -> str:
+    ships = wanted.wheel is None and wanted.based_on is None
     if path_of(wanted).exists():
-        return "packaged" if wanted.wheel is None else "here"
-    return "missing" if wanted.wheel is None else "to fetch"
+        return "packaged" if ships else "here"
+    return "missing" if ships else "to fetch"
 
 
 def _size(wanted: Asset) -> str:

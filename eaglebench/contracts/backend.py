@@ -34,7 +34,11 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeInfo:
-    """What was loaded, for the record and for checks before a run."""
+    """What was loaded, for the record and for checks before a run.
+
+    `window` is the number of positions that window layers see, None without such layers;
+    `window_bytes_per_slot` is their part of `kv_bytes_per_slot`.
+    """
 
     backend: str
     target_id: str
@@ -53,6 +57,8 @@ class RuntimeInfo:
     warnings: tuple[str, ...]
     weights_bytes: int
     kv_bytes_per_slot: int
+    window: int | None = None
+    window_bytes_per_slot: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

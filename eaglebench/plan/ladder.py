@@ -8,6 +8,7 @@ over all of those. With bigram keys it meets none of them.
 import random
 import re
 from collections.abc import Sequence
+from typing import TypeVar
 
 from eaglebench.contracts.backend import Tokenizer
 from eaglebench.errors import UsageError
@@ -17,6 +18,7 @@ from eaglebench.plan.suite import LadderWorkload, PagedLadderWorkload
 
 _UNIT = re.compile(r"\w+|[^\w\s]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+Piece = TypeVar("Piece")
 SEED_LADDER_ID = "seed"
 RECOMPUTED = 1
 """Prompt tokens that no cache hit can cover."""
@@ -37,12 +39,27 @@ def make_ladders(
             f"more; {workload.ladders} ladders need {workload.ladders}"
         )
     drawn = random.Random(seed).sample(sentences, workload.ladders)  # noqa: S311  # no secret
-    ladders = [_ladder(SEED_LADDER_ID, "seed", workload.seed_sentence, workload)]
+    ladders = [_ladder(SEED_LADDER_ID, "seed", workload.seed_sentence, workload, "")]
+    leads = _leads(workload, questions, seed)
     ladders += [
-        _ladder(f"ladder-{number}", question.category, text, workload)
+        _ladder(f"ladder-{number}", question.category, text, workload, leads[number - 1])
         for number, (question, text) in enumerate(drawn, start=1)
     ]
     return tuple(ladders)
+
+
+def _leads(workload: LadderWorkload, questions: Sequence[Question], seed: int) -> list[str]:
+    """One text a ladder to stand in front of it; empty where the workload asks for none."""
+    if not workload.lead_units:
+        return [""] * workload.ladders
+    texts = [turn for question in questions for turn in question.turns]
+    random.Random(seed).shuffle(texts)  # noqa: S311  # no secret
+    words = "\n\n".join(texts).split(" ")
+    leads = [
+        cut_from_stream(words, number, workload.ladders, workload.lead_units)
+        for number in range(workload.ladders)
+    ]
+    return [" ".join(lead) + "\n\n" for lead in leads]
 
 
 def make_paged_ladders(
@@ -92,8 +109,10 @@ def question_stream(
     return tuple(tokenizer.encode("\n\n".join(texts)))
 
 
-def cut_from_stream(stream: Sequence[int], number: int, count: int, length: int) -> tuple[int, ...]:
-    """The `number`-th of `count` cuts of so many tokens, spread evenly; they start apart.
+def cut_from_stream(
+    stream: Sequence[Piece], number: int, count: int, length: int
+) -> tuple[Piece, ...]:
+    """The `number`-th of `count` cuts of so many pieces, spread evenly; they start apart.
 
     A stream that is too short is repeated.
     """
@@ -109,17 +128,19 @@ def _donor_ids(prompt: Sequence[int], shared: int, ending: Sequence[int]) -> tup
     return (*prompt[:shared], *differing)
 
 
-def _ladder(question_id: str, category: str, text: str, workload: LadderWorkload) -> Conversation:
+def _ladder(
+    question_id: str, category: str, text: str, workload: LadderWorkload, lead: str
+) -> Conversation:
     ends = [unit.end() for unit in _UNIT.finditer(text)][: workload.donors]
     turns = [
         Turn(
-            text=f"{text[:end]} {workload.donor_ending}",
+            text=f"{lead}{text[:end]} {workload.donor_ending}",
             max_new_tokens=workload.donor_new_tokens,
             measured=False,
         )
         for end in ends
     ]
-    turns.append(Turn(text=text, max_new_tokens=workload.test_new_tokens))
+    turns.append(Turn(text=lead + text, max_new_tokens=workload.test_new_tokens))
     return Conversation(question_id=question_id, category=category, turns=tuple(turns), kind="raw")
 
 

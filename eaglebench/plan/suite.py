@@ -50,7 +50,8 @@ class LadderWorkload(_Strict):
     """Donors that share one unit more each with a test prompt, then the test prompt.
 
     Units are words and punctuation marks. `seed_sentence` is the first ladder; the others are made
-    of sentences of the questions, cut to `test_units`.
+    of sentences of the questions, cut to `test_units`. All prompts of a ladder stand behind the same
+    `lead_units` of other questions, so that its branch points lie several windows deep.
     """
 
     kind: Literal["prefix-ladder"]
@@ -58,6 +59,7 @@ class LadderWorkload(_Strict):
     ladders: Annotated[int, Field(ge=1)] = 40
     donors: Annotated[int, Field(ge=1)] = 9
     test_units: Annotated[int, Field(ge=2)] = 12
+    lead_units: Annotated[int, Field(ge=0)] = 0
     donor_ending: str = "xxx"
     donor_new_tokens: Annotated[int, Field(ge=1)] = 3
     test_new_tokens: Annotated[int, Field(ge=1)] = 20

@@ -1,9 +1,11 @@
 """Remarks a reader should not have to find out alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from eaglebench.report.rows import Row
 
+MEGABYTE = 1_000_000
 BIGRAM_NEEDS = 1
 """A bigram needs one token past its slots."""
 
@@ -30,3 +32,19 @@ def run_notes(
                     "was clear: a fault, not a near-tie"
                 )
     return notes
+
+
+def window_notes(models: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+    """What the pool of window layers saves; nothing where there are none."""
+    window = models.get("window")
+    if not window:
+        return []
+    num_slots = int(config["max_total_tokens"])
+    ratio = float(config.get("swa_full_tokens_ratio", 1.0))
+    whole = num_slots * int(models["kv_bytes_per_slot"])
+    saved = int(num_slots * (1 - ratio)) * int(models["window_bytes_per_slot"])
+    note = (
+        f"window layers see {window} positions and have {ratio:.0%} of the slots: KV pools take "
+        f"{(whole - saved) / MEGABYTE:.0f} MB instead of {whole / MEGABYTE:.0f} MB"
+    )
+    return [note]

@@ -168,6 +168,19 @@ def test_paged_ladders_branch_at_page_multiples(page_size: int) -> None:
             assert len(donor) > pages * page_size
 
 
+def test_long_ladders_stand_behind_a_lead_of_their_own() -> None:
+    """All prompts of a ladder share it, no two ladders do, and the rungs are those of the others."""
+    leads = set()
+    for ladder in make("prefix-ladder-long")[1:]:
+        texts = [turn.text or "" for turn in ladder.turns]
+        lead, _, _ = texts[-1].rpartition("\n\n")
+        leads.add(lead)
+
+        assert len(lead.split(" ")) >= 300
+        assert all(text.startswith(lead) for text in texts)
+    assert len(leads) == 40
+
+
 def test_page_edges_lie_around_pages_and_chunks() -> None:
     """Lengths are multiples and their neighbours; every prompt is sent twice."""
     made = make("page-edges", page_size=4, chunk=10)

@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM
 
 import eaglebench
 from eaglebench.assets.cache import cache_root
-from eaglebench.model.attention import make_plan
+from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.eagle_head import EagleHead
 from eaglebench.model.target import Target
 
@@ -36,7 +36,7 @@ def make_forward(target: Target, num_rows: int) -> Callable[[], None]:
     rows = torch.arange(num_rows)
 
     def forward() -> None:
-        plan = make_plan([(slots, num_rows)], device=CPU, backend="loop")
+        plan = make_plan([PlanRow(slots, num_rows)], device=CPU, backend="loop")
         target.forward(rows, rows + CONTEXT - num_rows, plan, pool, rows).logits.argmax(-1)
 
     return forward
@@ -49,14 +49,14 @@ def make_verify(target: Target, head: EagleHead) -> Callable[[], None]:
     rows = torch.arange(3)
 
     def verify() -> None:
-        plan = make_plan([(slots[:-1], 3)], device=CPU, backend="loop")
+        plan = make_plan([PlanRow(slots[:-1], 3)], device=CPU, backend="loop")
         positions = rows + CONTEXT - 3
         output = target.forward(rows, positions, plan, pool, rows, head.aux_layer_ids)
         assert output.aux is not None
         choices = output.logits.argmax(-1)
         hidden = head.forward(choices, head.fuse(output.aux), positions, plan, draft_pool)[-1:]
         token = head.target_ids(head.logits(hidden).argmax(-1))
-        plan = make_plan([(slots, 1)], device=CPU, backend="loop")
+        plan = make_plan([PlanRow(slots, 1)], device=CPU, backend="loop")
         hidden = head.forward(token, hidden, positions[-1:] + 1, plan, draft_pool)
         head.logits(hidden).argmax(-1)
 

@@ -59,8 +59,9 @@ class ListType(click.ParamType[Any]):
 
     name = "list"
 
-    def __init__(self, kind: type[int] | type[str] = int) -> None:
+    def __init__(self, kind: type[int] | type[str] = int, words: Sequence[str] = ()) -> None:
         self.kind = kind
+        self.words = tuple(words)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         """Shown in `--help`."""
@@ -82,7 +83,7 @@ class ListType(click.ParamType[Any]):
         text = str(part)
         if not text:
             self.fail("there is nothing between two commas", param, ctx)
-        if self.kind is str:
+        if self.kind is str or text in self.words:
             return text
         try:
             return int(text)

@@ -3,6 +3,7 @@
 No option has a default here: what is not given is settled from the suite and `RunConfig`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -10,6 +11,8 @@ import click
 from eaglebench.cli.options import AliasedOption, ListType, PairType, refuse_top_k
 from eaglebench.cli.settings import apply_settings
 
+AUTO = "auto"
+"""Draft tokens that follow from steps and top-k."""
 LIST_OPTIONS = (
     "page_size",
     "chunked_prefill_size",
@@ -43,12 +46,19 @@ def _option(name: str, *aliases: str, section: str, **attributes: Any) -> Aliase
     return AliasedOption([name], aliases=aliases, section=section, **attributes)
 
 
-def _axis(name: str, *aliases: str, section: str, help: str, text: bool = False) -> AliasedOption:  # noqa: A002  # click's own name
+def _axis(
+    name: str,
+    *aliases: str,
+    section: str,
+    help: str,  # noqa: A002  # click's own name
+    text: bool = False,
+    words: Sequence[str] = (),
+) -> AliasedOption:
     return _option(
         name,
         *aliases,
         section=section,
-        type=ListType(str if text else int),
+        type=ListType(str if text else int, words),
         multiple=True,
         help=help,
     )
@@ -118,7 +128,9 @@ def _speculation_options() -> list[click.Parameter]:
             "--num-draft-tokens",
             "--speculative-num-draft-tokens",
             section=section,
-            help="Tokens verified together; counts the root.  [default: steps + 1]",
+            words=(AUTO,),
+            help="Tokens verified together; counts the root.  [default: auto: steps + 1, or as "
+            "many nodes as top-k a step in a tree]",
         ),
         _axis(
             "--num-speculative-tokens",

@@ -25,7 +25,10 @@ class VerifyStep:
         accepted: proposed tokens accepted, before cutting.
         emitted: tokens delivered, after cutting; the bonus included.
         target_gaps: difference of the two largest target logits, one per `target_ids`.
-        draft_gaps: difference of the two largest draft logits, one per `drafted_ids`.
+        draft_gaps: difference of the two largest draft logits, one per `drafted_ids`; in a tree
+            the smallest lead of any choice that shaped it.
+        parents: node (index into `drafted_ids`) that each one follows, -1 for the root; empty
+            stands for a chain.
     """
 
     position: int
@@ -35,6 +38,17 @@ class VerifyStep:
     emitted: int
     target_gaps: tuple[float, ...]
     draft_gaps: tuple[float, ...]
+    parents: tuple[int, ...] = ()
+
+    @property
+    def num_levels(self) -> int:
+        """Most proposed tokens that could be accepted: the depth of the tree."""
+        if not self.parents:
+            return len(self.drafted_ids)
+        depths: list[int] = []
+        for parent in self.parents:
+            depths.append(1 if parent < 0 else depths[parent] + 1)
+        return max(depths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
 from eaglebench.kv.window import slots_in_front
-from eaglebench.model.attention import AttentionPlan, make_plan
+from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,22 +87,19 @@ def assemble(
     logit_ends = np.cumsum(wanted)
     tables = [row.request.held for row in rows]
     plan = make_plan(
-        [
-            (table.slots(0, row.end), row.num_tokens)
-            for row, table in zip(rows, tables, strict=True)
-        ],
+        [_plan_row(row, table.slots(0, row.end)) for row, table in zip(rows, tables, strict=True)],
         device=device,
         backend=backend,
     )
     if window is not None:
         plan.window = make_plan(
-            [(window.context(row), row.num_tokens) for row in rows], device=device, backend=backend
+            [_plan_row(row, window.context(row)) for row in rows], device=device, backend=backend
         )
     return Batch(
         rows=tuple(rows),
         starts=tuple((ends - lengths).tolist()),
         token_ids=_tensor(np.concatenate([row_tokens(row) for row in rows]), device),
-        positions=_tensor(np.concatenate([np.arange(row.start, row.end) for row in rows]), device),
+        positions=_tensor(np.concatenate([_positions(row) for row in rows]), device),
         plan=plan,
         logit_rows=_tensor(np.concatenate(logit_rows), device),
         logit_starts=tuple((logit_ends - wanted).tolist()),
@@ -110,6 +107,21 @@ def assemble(
             table.slots(row.start, row.end) for row, table in zip(rows, tables, strict=True)
         ),
     )
+
+
+def _plan_row(row: Row, slots: NDArray[np.int64]) -> PlanRow:
+    """A row of the plan; the nodes of a tree see their ancestors only."""
+    if isinstance(row, PrefillRow) or row.request.proposal.is_chain:
+        return PlanRow(slots, row.num_tokens)
+    proposal = row.request.proposal
+    return PlanRow(slots, row.num_tokens, proposal.ancestry(), proposal.depths())
+
+
+def _positions(row: Row) -> NDArray[np.int64]:
+    """Positions of a row's tokens; siblings in a tree share one."""
+    if isinstance(row, PrefillRow):
+        return np.arange(row.start, row.end)
+    return row.start + row.request.proposal.depths()
 
 
 def _tensor(values: NDArray[np.int32] | NDArray[np.int64], device: torch.device) -> Tensor:

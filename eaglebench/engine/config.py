@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.engine.policy import EnginePolicy
 from eaglebench.errors import UsageError
+from eaglebench.spec.shape import DraftShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +53,23 @@ class EngineConfig:
             raise UsageError(
                 f"chunk size is {knobs.chunked_prefill_size}; expected at least 1, or -1 for off"
             )
-        if knobs.eagle_topk != 1:
+        if knobs.eagle_topk < 1:
+            raise UsageError(f"eagle-topk is {knobs.eagle_topk}; expected at least 1")
+        if knobs.num_steps:
+            self._check_draft(DraftShape(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_nodes))
+
+    def _check_draft(self, shape: DraftShape) -> None:
+        least = shape.num_levels if shape.is_chain else 1
+        if not least <= shape.num_nodes <= shape.num_candidates:
+            root = 1
             raise UsageError(
-                f"eagle-topk is {knobs.eagle_topk}; this engine drafts chains, so only 1 works"
+                f"{shape.num_levels} steps at top-k {shape.topk} need {least + root} to "
+                f"{shape.num_candidates + root} draft tokens, got {shape.num_nodes + root}"
             )
-        if knobs.num_steps and knobs.num_draft_nodes != knobs.num_steps:
+        if not shape.is_chain and self.policy.name == "kv-reuse":
             raise UsageError(
-                f"{knobs.num_steps} steps at top-k 1 propose {knobs.num_steps} tokens, so draft "
-                f"tokens must be {knobs.num_steps + 1}, got {knobs.num_draft_tokens}"
+                "the arm kv-reuse keeps what a chain's proposal left; trees leave it in no order",
+                hint="--eagle-topk 1",
             )
 
     @property

@@ -43,7 +43,7 @@ class Engine:
         self.decode = decode
         num_slots = (config.num_pages + DUMMY_PAGES) * config.knobs.page_size
         self.target_pool = self._make_target_pool(num_slots)
-        drafts = models.head is not None and models.num_draft_nodes(config.knobs) > 0
+        drafts = models.draft_shape(config.knobs).num_levels > 0
         self.draft_pool = (
             models.head.make_pool(num_slots, fill=config.pool_fill)
             if models.head is not None and drafts
@@ -72,7 +72,7 @@ class Engine:
         if self._requests:
             raise UsageError("the engine can't be reset while requests are running")
         self.storage = KVStorage(self.config)
-        self.scheduler = Scheduler(self.config, self.storage, self.runner.num_draft_nodes)
+        self.scheduler = Scheduler(self.config, self.storage, self.runner.shape)
 
     @property
     def has_work(self) -> bool:

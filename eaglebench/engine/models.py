@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import torch
 
 from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.errors import UsageError
 from eaglebench.model.eagle_head import EagleHead
 from eaglebench.model.target import Target
+from eaglebench.spec.shape import NO_DRAFT, DraftShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,17 @@ class Models:
         """Where both live."""
         return self.target.device
 
-    def num_draft_nodes(self, knobs: EngineKnobs) -> int:
-        """Tokens to propose at a time; none without a head."""
-        return knobs.num_draft_nodes if self.head is not None else 0
+    def draft_shape(self, knobs: EngineKnobs) -> DraftShape:
+        """What to propose at a time; nothing without a head.
+
+        Raises:
+            UsageError: the head's vocabulary is too small for so many branches.
+        """
+        if self.head is None or not knobs.num_steps:
+            return NO_DRAFT
+        if knobs.eagle_topk >= self.head.draft_vocab_size:
+            raise UsageError(
+                f"eagle-topk is {knobs.eagle_topk}; the head proposes from "
+                f"{self.head.draft_vocab_size} tokens"
+            )
+        return DraftShape(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_nodes)

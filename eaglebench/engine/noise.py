@@ -14,7 +14,7 @@ from torch import Tensor
 from eaglebench.contracts.backend import NumericNoise
 from eaglebench.engine.models import Models
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention import make_plan
+from eaglebench.model.attention_plan import PlanRow, make_plan
 
 SHAPES = (1, 2, 3, 5, 8, 16, 64)
 """Rows a forward, compared with the whole prompt at once."""
@@ -80,7 +80,7 @@ class _Pass:
             self.ids[start:end],
             positions,
             make_plan(
-                [(np.arange(end, dtype=np.int64), end - start)],
+                [PlanRow(np.arange(end, dtype=np.int64), end - start)],
                 device=device,
                 backend=self.models.target.attention_backend,
             ),
@@ -96,7 +96,7 @@ class _Pass:
             head.fuse(output.aux[: settled - start]),
             positions[: settled - start],
             make_plan(
-                [(np.arange(settled, dtype=np.int64), settled - start)],
+                [PlanRow(np.arange(settled, dtype=np.int64), settled - start)],
                 device=device,
                 backend=head.attention_backend,
             ),

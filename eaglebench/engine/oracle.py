@@ -15,7 +15,7 @@ from eaglebench.engine.models import Models
 from eaglebench.engine.stopping import StopRule, cut
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention import AttentionPlan, make_plan
+from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
 from eaglebench.model.target import TargetOutput
 from eaglebench.spec.choices import choose_greedy
 
@@ -100,5 +100,5 @@ def _ids(models: Models, token_ids: Sequence[int]) -> Tensor:
 
 def _dense_plan(models: Models, count: int, backend: str) -> AttentionPlan:
     return make_plan(
-        [(np.arange(count, dtype=np.int64), count)], device=models.device, backend=backend
+        [PlanRow(np.arange(count, dtype=np.int64), count)], device=models.device, backend=backend
     )

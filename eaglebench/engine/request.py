@@ -22,7 +22,7 @@ from eaglebench.engine.tally import Tally
 from eaglebench.errors import InvariantError
 from eaglebench.kv.prefix_cache import PrefixLock
 from eaglebench.kv.tables import BlockTable
-from eaglebench.spec.drafter import NOTHING_PROPOSED, Proposal
+from eaglebench.spec.proposal import NOTHING_PROPOSED, Proposal
 
 PENDING_ROOT = 1
 """Known tokens whose KV is not written while decoding: the root of the next verify step."""

@@ -14,16 +14,17 @@ from eaglebench.engine.plan import PrefillRow, StepPlan, VerifyRow
 from eaglebench.engine.request import EngineRequest, RequestState
 from eaglebench.engine.storage import KVStorage
 from eaglebench.errors import UsageError
+from eaglebench.spec.shape import DraftShape
 
 
 class Scheduler:
     """Waiting and running requests, both ordered by arrival."""
 
-    def __init__(self, config: EngineConfig, storage: KVStorage, num_draft_nodes: int) -> None:
+    def __init__(self, config: EngineConfig, storage: KVStorage, shape: DraftShape) -> None:
         self.knobs = config.knobs
         self.context_length = config.context_length
         self.storage = storage
-        self.num_draft_nodes = num_draft_nodes
+        self.shape = shape
         self.waiting: list[EngineRequest] = []
         self.running: list[EngineRequest] = []
 
@@ -47,7 +48,7 @@ class Scheduler:
                 f"{self.context_length} tokens",
                 hint="shorten the prompt or raise --context-length",
             )
-        needed = num_prompt + self._num_proposals(request, num_prompt)
+        needed = num_prompt + self._num_lookahead(request, num_prompt)
         if not self.storage.can_ever_hold(needed, self._largest_chunk):
             raise UsageError(
                 f"prompt of {num_prompt} tokens needs {needed} slots with look-ahead; the KV pool "
@@ -91,20 +92,25 @@ class Scheduler:
     def _largest_chunk(self) -> int | None:
         """Most tokens of one request in one step; None is a whole prompt."""
         chunk = self.knobs.chunked_prefill_size
-        look_ahead = 1 + 2 * self.num_draft_nodes  # the root, its drafts, and the next proposal
+        root = 1
+        look_ahead = (
+            root + self.shape.num_nodes + max(self.shape.num_nodes, self.shape.num_scratch_slots)
+        )
         return None if chunk is None else max(chunk, 1) + look_ahead
 
     # --- one row ------------------------------------------------------------------------------
 
-    def _num_proposals(self, request: EngineRequest, num_new_slots_end: int) -> int:
-        """Most tokens to propose after a step that ends at slot `num_new_slots_end`."""
+    def _num_lookahead(self, request: EngineRequest, num_new_slots_end: int) -> int:
+        """Slots for the proposal after a step that ends at slot `num_new_slots_end`."""
         if request.rule.max_output_tokens <= 1 and not request.has_sampled:
             return 0
-        return max(0, min(self.num_draft_nodes, self.context_length - num_new_slots_end))
+        shape = self.shape.at_most(self.context_length - num_new_slots_end)
+        # a chain takes one slot a token; the last is where the next step's last draft will go
+        return shape.num_nodes if shape.is_chain else shape.num_scratch_slots
 
     def _plan_verify(self, plan: StepPlan, request: EngineRequest) -> None:
         row = VerifyRow(request)
-        if self._reserve(plan, request, row.num_tokens, self._num_proposals(request, row.end)):
+        if self._reserve(plan, request, row.num_tokens, self._num_lookahead(request, row.end)):
             plan.verify.append(row)
 
     def _plan_prefill(
@@ -114,7 +120,7 @@ class Scheduler:
         row = self._chunk(request, budget)
         if row.num_tokens <= 0:
             return budget
-        lookahead = self._num_proposals(request, row.end) if row.completes else 0
+        lookahead = self._num_lookahead(request, row.end) if row.completes else 0
         if not self._reserve(plan, request, row.num_tokens, lookahead):
             return budget
         plan.prefill.append(row)
@@ -151,7 +157,7 @@ class Scheduler:
         """
         end = request.prefill_end
         demand = self.storage.demand(
-            request, end - request.num_written, self._num_proposals(request, end)
+            request, end - request.num_written, self._num_lookahead(request, end)
         )
         return self.storage.fits(request, demand, self._largest_chunk)
 

@@ -4,9 +4,10 @@ The plan comes from the scheduler and has reserved every slot, so nothing here c
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -17,11 +18,15 @@ from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
 from eaglebench.engine.request import PENDING_ROOT, EngineRequest
 from eaglebench.engine.stopping import cut
-from eaglebench.kv.pool import KVPool, LayerPools
+from eaglebench.kv.pool import HybridPool, KVPool, LayerPools
 from eaglebench.model.target import TargetOutput
 from eaglebench.spec.accept import accept_greedy
 from eaglebench.spec.choices import choose_greedy
-from eaglebench.spec.drafter import ChainDrafter, ExtendRow
+from eaglebench.spec.drafter import ChainDrafter, Drafter, ExtendRow
+from eaglebench.spec.shape import NO_DRAFT, DraftShape
+from eaglebench.spec.tree_drafter import TreeDrafter
+
+_NO_SLOTS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(slots=True)
@@ -36,6 +41,7 @@ class RowResult:
         new_ids: tokens delivered, after cutting.
         seam_guess: the target's guess at a chunk seam, where an arm wants it.
         num_proposed_slots: leading committed slots that hold draft KV of the last proposal.
+        kept_rows: batch rows of the committed tokens, counted from `feature_start`.
     """
 
     row: Row
@@ -45,6 +51,7 @@ class RowResult:
     new_ids: tuple[int, ...] = ()
     seam_guess: int | None = None
     num_proposed_slots: int = 0
+    kept_rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 class StepRunner:
@@ -62,10 +69,11 @@ class StepRunner:
         self.window = config.window
         self.models = models
         self.target_pool = target_pool
-        self.num_draft_nodes = models.num_draft_nodes(config.knobs)
-        self.drafter: ChainDrafter | None = None
+        self.shape = models.draft_shape(config.knobs)
+        self.drafter: Drafter | None = None
         if models.head is not None and draft_pool is not None:
-            self.drafter = ChainDrafter(models.head, draft_pool, models.device)
+            kind = ChainDrafter if self.shape.is_chain else TreeDrafter
+            self.drafter = kind(models.head, draft_pool, models.device)
 
     def run(self, plan: StepPlan, window_slots: WindowSlots | None = None) -> list[RowResult]:
         """Compute the rows of a plan and commit what came out.
@@ -81,6 +89,7 @@ class StepRunner:
         )
         output = self._forward_target(batch)
         results = self._commit(batch, output)
+        self._compact(results, window_slots)
         if self.drafter is not None and output.aux is not None:
             self._draft(self.drafter, results, output.aux)
         else:
@@ -123,9 +132,27 @@ class StepRunner:
             results.append(result)
         return results
 
+    def _compact(self, results: Sequence[RowResult], window_slots: WindowSlots | None) -> None:
+        """Move the KV of accepted tree nodes to the front, where a chain's would be."""
+        moves = [_moved_slots(result) for result in results if isinstance(result.row, VerifyRow)]
+        sources = np.concatenate([_NO_SLOTS, *(source for source, _ in moves)])
+        targets = np.concatenate([_NO_SLOTS, *(target for _, target in moves)])
+        if not len(sources):
+            return
+        if isinstance(self.target_pool, HybridPool) and window_slots is not None:
+            self.target_pool.window.move(
+                self._tensor(window_slots(sources)), self._tensor(window_slots(targets))
+            )
+            self.target_pool.full.move(self._tensor(sources), self._tensor(targets))
+        elif isinstance(self.target_pool, KVPool):
+            self.target_pool.move(self._tensor(sources), self._tensor(targets))
+
+    def _tensor(self, values: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(values).to(self.models.device)
+
     # --- draft extend, propose ----------------------------------------------------------------
 
-    def _draft(self, drafter: ChainDrafter, results: Sequence[RowResult], aux: Tensor) -> None:
+    def _draft(self, drafter: Drafter, results: Sequence[RowResult], aux: Tensor) -> None:
         """Settle draft KV of every committed slot, then propose for the rows that go on."""
         rows = [self._extend_row(result) for result in results]
         outcome = drafter.run(rows, aux)
@@ -133,8 +160,10 @@ class StepRunner:
             request = result.row.request
             request.draft_valid_len = request.num_written
             request.proposal = outcome.proposals[index]
-            # the last level predicts and writes nothing
-            request.num_proposed_slots = max(0, extend.num_proposals - 1)
+            # scratch slots of a tree lie in no order that a commit could keep
+            request.num_proposed_slots = (
+                extend.shape.num_scratch_slots if extend.shape.is_chain else 0
+            )
             request.tally.draft_forwards += outcome.num_forwards[index]
             result.wrote = np.concatenate([result.wrote, outcome.written[index]])
 
@@ -152,8 +181,8 @@ class StepRunner:
             start=start,
             end=end,
             successor_ids=self._successors(result, start, end),
-            feature_start=result.feature_start + start - result.first_new_slot,
-            num_proposals=self._num_proposals(result.row),
+            feature_rows=result.feature_start + result.kept_rows[start - result.first_new_slot :],
+            shape=self._shape(result.row),
         )
 
     def _successors(self, result: RowResult, start: int, end: int) -> NDArray[np.int64]:
@@ -164,16 +193,16 @@ class StepRunner:
             successors[-1] = self.policy.seam_successor(int(successors[-1]), result.seam_guess)
         return successors
 
-    def _num_proposals(self, row: Row) -> int:
-        """Tokens to propose for a row: none in the middle of a prompt or after the end."""
+    def _shape(self, row: Row) -> DraftShape:
+        """What to propose for a row: nothing in the middle of a prompt or after the end."""
         request = row.request
         if request.finish_reason is not None or request.is_prefilling:
-            return 0
+            return NO_DRAFT
         head = self.models.head
         limit = self.context_length
         if head is not None and head.max_positions is not None:
             limit = min(limit, head.max_positions)
-        return max(0, min(self.num_draft_nodes, limit - request.num_known))
+        return self.shape.at_most(limit - request.num_known)
 
 
 def _commit_verify(
@@ -181,9 +210,9 @@ def _commit_verify(
 ) -> None:
     """Accept, cut and deliver; slots of the root and of kept drafts become permanent."""
     request = row.request
-    drafted = request.proposal.token_ids
+    proposal = request.proposal
     target_ids = _replayed(request, ids)
-    acceptance = accept_greedy(drafted, target_ids)
+    acceptance = accept_greedy(proposal, target_ids)
     kept = cut(
         request.rule,
         num_prompt_tokens=request.num_prompt_tokens,
@@ -193,15 +222,19 @@ def _commit_verify(
     request.steps.append(
         VerifyStep(
             position=row.start,
-            drafted_ids=drafted,
+            drafted_ids=proposal.token_ids,
             target_ids=tuple(target_ids),
             accepted=acceptance.num_accepted,
             emitted=kept.num_kept,
             target_gaps=tuple(gaps),
-            draft_gaps=request.proposal.gaps,
+            draft_gaps=proposal.gaps,
+            parents=proposal.parents,
         )
     )
     result.num_proposed_slots = min(request.num_proposed_slots, acceptance.num_accepted)
+    # the root, then accepted nodes; tokens that were cut and the bonus have no slot yet
+    rows = np.array([0, *(node + 1 for node in acceptance.path)], dtype=np.int64)
+    result.kept_rows = rows[: kept.num_kept]
     _deliver(result, acceptance.emitted_ids[: kept.num_kept])
     request.finish_reason = kept.reason
 
@@ -212,6 +245,7 @@ def _commit_prefill(
     """The chunk's slots become permanent; at the prompt's end the first token is chosen."""
     request = row.request
     request.tally.prefill_tokens_computed += row.num_tokens
+    result.kept_rows = np.arange(row.num_tokens, dtype=np.int64)
     if not row.samples:
         request.num_written = row.end
         if not row.completes and ids:
@@ -238,10 +272,27 @@ def _deliver(result: RowResult, token_ids: Sequence[int]) -> None:
     request.num_written = request.num_known - PENDING_ROOT
 
 
+def _moved_slots(result: RowResult) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Slots that committed tokens were written to and belong in, where the two differ."""
+    table, first = result.row.request.held, result.first_new_slot
+    rows = result.kept_rows
+    moved = np.flatnonzero(rows != np.arange(len(rows)))
+    if not len(moved):
+        return _NO_SLOTS, _NO_SLOTS
+    slots = table.slots(first, first + int(rows[-1]) + 1)
+    return slots[rows[moved]], slots[moved]
+
+
 def _replayed(request: EngineRequest, ids: Sequence[int]) -> list[int]:
-    """The target's choices; under a replay the stored tokens, as far as they go."""
+    """The target's choices; under a replay the stored tokens, as far as they go.
+
+    After a node of depth d the stored token is the d-th one from here on.
+    """
     if request.replay is None:
         return list(ids)
-    first = request.num_output
-    stored = list(request.replay[first : first + len(ids)])
-    return stored + list(ids[len(stored) :])
+    depths = request.proposal.depths()[: len(ids)]
+    stored = [request.num_output + int(depth) for depth in depths]
+    return [
+        request.replay[index] if index < len(request.replay) else chosen
+        for index, chosen in zip(stored, ids, strict=True)
+    ]

@@ -26,6 +26,9 @@ class KVStorage:
         knobs = config.knobs
         self.policy = config.policy
         self.context_length = config.context_length
+        # the nodes of a tree share positions, so their slots may lie past the context
+        is_tree = config.knobs.eagle_topk > 1
+        self.num_spare_slots = config.knobs.num_draft_nodes if is_tree else 0
         self.geometry = PageGeometry(knobs.page_size)
         self.window = config.window
         self.pages = _make_pages(config, self.geometry)
@@ -63,7 +66,7 @@ class KVStorage:
             num_computed=request.num_written,
             num_new=num_new,
             num_lookahead=self.policy.num_lookahead(num_lookahead),
-            max_slots=self.context_length,
+            max_slots=self.context_length + self.num_spare_slots,
         )
 
     def try_reserve(self, request: EngineRequest, demand: Demand) -> bool:

@@ -74,6 +74,11 @@ class KVPool:
         self.keys[layer].index_copy_(1, slots, key.transpose(0, 1))
         self.values[layer].index_copy_(1, slots, value.transpose(0, 1))
 
+    def move(self, sources: Tensor, targets: Tensor) -> None:
+        """Copy K and V of all layers from slots to slots, each [n] int64; they may overlap."""
+        for tensor in [*self.keys, *self.values]:
+            tensor.index_copy_(1, targets, tensor.index_select(1, sources))
+
     def gather(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """K and V at `slots` [n], each [num_kv_heads, n, head_dim], copied.
 

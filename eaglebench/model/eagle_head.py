@@ -24,7 +24,8 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from eaglebench.errors import CheckpointError
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention import AttentionForm, AttentionPlan
+from eaglebench.model.attention import AttentionForm
+from eaglebench.model.attention_plan import AttentionPlan
 from eaglebench.model.checkpoint import place, read_tensors
 from eaglebench.model.fused import rotate
 from eaglebench.model.head_config import (

@@ -18,11 +18,11 @@ from eaglebench.errors import UsageError
 from eaglebench.kv.pool import HybridPool, KVPool, LayerPools
 from eaglebench.model.attention import (
     AttentionForm,
-    AttentionPlan,
     PagedAttention,
     make_attention,
     resolve_backend,
 )
+from eaglebench.model.attention_plan import AttentionPlan
 from eaglebench.model.fused import fuse_layers
 from eaglebench.model.layer_form import LayerForm, layer_forms, read_sinks
 from eaglebench.model.linear import linear

@@ -17,6 +17,13 @@ def chain_draft_tokens(num_steps: int) -> int:
     return num_steps + 1
 
 
+def usual_draft_tokens(num_steps: int, eagle_topk: int) -> int:
+    """Draft tokens where none are given: a whole chain, or as many nodes as `topk` a level."""
+    if eagle_topk == 1:
+        return chain_draft_tokens(num_steps)
+    return min(most_draft_tokens(num_steps, eagle_topk), 1 + num_steps * eagle_topk)
+
+
 def chain_steps(num_draft_tokens: int) -> int:
     """Steps of a chain that holds so many draft tokens, the root included."""
     return num_draft_tokens - 1

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from eaglebench.contracts.knobs import PREALLOCATIONS, EngineKnobs, Preallocation
 from eaglebench.errors import UsageError
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
-from eaglebench.plan.draft_shape import chain_draft_tokens, chain_steps, draft_shape_problem
+from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
 from eaglebench.plan.explain import unknown_name
 
 CHUNK_OFF = -1
@@ -225,7 +225,11 @@ def _draft_shape(point: Point, limits: Limits) -> tuple[int, int, int]:
     num_steps = given.get("num_steps", EngineKnobs().num_steps)
     if num_steps == 0:
         eagle_topk = 1
-    return num_steps, eagle_topk, given.get("num_draft_tokens", chain_draft_tokens(num_steps))
+    return (
+        num_steps,
+        eagle_topk,
+        given.get("num_draft_tokens", usual_draft_tokens(num_steps, eagle_topk)),
+    )
 
 
 def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
@@ -233,8 +237,6 @@ def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
     shape = draft_shape_problem(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_tokens)
     if shape is not None:
         return shape
-    if knobs.eagle_topk > 1:
-        return f"--eagle-topk {knobs.eagle_topk}: trees are not built yet, only 1 (a chain) works"
     if knobs.page_size > limits.max_total_tokens:
         return (
             f"--page-size {knobs.page_size} is larger than the pool of "

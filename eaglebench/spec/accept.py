@@ -1,4 +1,4 @@
-"""Greedy acceptance of a chain: how many proposed tokens the target agrees with.
+"""Greedy acceptance: the path of proposed tokens that the target itself would have chosen.
 
 The bonus token is counted here and nowhere else: the target's own choice after the last accepted
 token is always delivered, so a verify step emits `num_accepted + 1` tokens before cutting.
@@ -6,6 +6,8 @@ token is always delivered, so a verify step emits `num_accepted + 1` tokens befo
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from eaglebench.spec.proposal import ROOT, Proposal
 
 NUM_BONUS_TOKENS = 1
 
@@ -15,30 +17,52 @@ class Acceptance:
     """Outcome of one verify step of one request.
 
     Attributes:
-        num_accepted: proposed tokens accepted, the bonus not counted.
+        path: accepted nodes from the root on, the root and the bonus token not counted.
         emitted_ids: accepted tokens and the bonus token, in order; never empty.
     """
 
-    num_accepted: int
+    path: tuple[int, ...]
     emitted_ids: tuple[int, ...]
 
+    @property
+    def num_accepted(self) -> int:
+        """Proposed tokens accepted, the bonus not counted."""
+        return len(self.path)
 
-def accept_greedy(drafted_ids: Sequence[int], target_ids: Sequence[int]) -> Acceptance:
-    """Accept proposed tokens as long as each is the target's own choice.
+
+def accept_greedy(proposal: Proposal, target_ids: Sequence[int]) -> Acceptance:
+    """Walk from the root to the child that is the target's own choice, as long as there is one.
 
     Args:
-        drafted_ids: the chain d_1 .. d_K.
-        target_ids: the target's choice after the root and after each d_k; K + 1 ids.
+        proposal: the nodes.
+        target_ids: the target's choice after the root and after every node; one more than nodes.
 
     Raises:
         ValueError: the two lengths don't belong together.
     """
-    if len(target_ids) != len(drafted_ids) + NUM_BONUS_TOKENS:
-        message = f"{len(drafted_ids)} proposed tokens need {len(drafted_ids) + NUM_BONUS_TOKENS} "
+    drafted = proposal.token_ids
+    if len(target_ids) != len(drafted) + NUM_BONUS_TOKENS:
+        message = f"{len(drafted)} proposed tokens need {len(drafted) + NUM_BONUS_TOKENS} "
         raise ValueError(message + f"target choices, got {len(target_ids)}")
-    num_accepted = 0
-    for drafted, chosen in zip(drafted_ids, target_ids, strict=False):
-        if drafted != chosen:
-            break
-        num_accepted += 1
-    return Acceptance(num_accepted, tuple(target_ids[: num_accepted + NUM_BONUS_TOKENS]))
+    path: list[int] = []
+    node = ROOT
+    while (accepted := _child(proposal, node, target_ids[_row(node)])) is not None:
+        path.append(accepted)
+        node = accepted
+    emitted = [*(drafted[each] for each in path), target_ids[_row(node)]]
+    return Acceptance(tuple(path), tuple(emitted))
+
+
+def _child(proposal: Proposal, node: int, token_id: int) -> int | None:
+    """The first child of a node that holds this token."""
+    if proposal.is_chain:
+        following = node + 1
+        is_there = following < len(proposal.token_ids)
+        return following if is_there and proposal.token_ids[following] == token_id else None
+    children = proposal.children(node)
+    return next((child for child in children if proposal.token_ids[child] == token_id), None)
+
+
+def _row(node: int) -> int:
+    """Row of a node among the verified tokens; the root stands in front of the nodes."""
+    return node + 1

@@ -11,6 +11,7 @@ need K - 1 slots past the extend: these are the look-ahead slots.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,9 +20,11 @@ from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
-from eaglebench.model.attention import make_plan
+from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.eagle_head import EagleHead
 from eaglebench.spec.choices import choose_greedy
+from eaglebench.spec.proposal import NOTHING_PROPOSED, Proposal, chain
+from eaglebench.spec.shape import DraftShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,24 +36,16 @@ class ExtendRow:
         start: first slot to write; slots [start, end) get draft KV, [0, start) have it.
         end: one past the last slot; `successor_ids` holds the tokens start + 1 .. end.
         successor_ids: [end - start] int64.
-        feature_start: row of `features` that belongs to slot `start`.
-        num_proposals: tokens to propose afterwards; 0 for rows that only extend.
+        feature_rows: [end - start] int64 rows of the target's features that belong to the slots.
+        shape: what to propose afterwards; without levels the row only extends.
     """
 
     table: BlockTable
     start: int
     end: int
     successor_ids: NDArray[np.int64]
-    feature_start: int
-    num_proposals: int
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A chain of proposed tokens (target vocabulary) and the draft's top-2 gap at each."""
-
-    token_ids: tuple[int, ...]
-    gaps: tuple[float, ...]
+    feature_rows: NDArray[np.int64]
+    shape: DraftShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +57,8 @@ class DraftOutcome:
     written: tuple[NDArray[np.int64], ...]
 
 
-NOTHING_PROPOSED = Proposal((), ())
-
-
-class ChainDrafter:
-    """Extends draft KV and proposes chains (top-k 1) for many requests at once."""
-
-    def __init__(self, head: EagleHead, pool: KVPool, device: torch.device) -> None:
-        self.head = head
-        self.pool = pool
-        self.device = device
+class Drafter(Protocol):
+    """Extends draft KV and proposes."""
 
     def run(self, rows: Sequence[ExtendRow], aux: Tensor) -> DraftOutcome:
         """Extend every row, then propose for those that ask for it.
@@ -80,8 +67,54 @@ class ChainDrafter:
             rows: at least one row; each has `start < end`.
             aux: [num_tokens, num_aux * hidden] hidden states of the target for this step's batch.
         """
-        last_hidden = self._extend(rows, aux)
-        proposing = [index for index, row in enumerate(rows) if row.num_proposals > 0]
+        ...
+
+
+class Extender:
+    """Writes draft KV of committed slots; the part that chains and trees share."""
+
+    def __init__(self, head: EagleHead, pool: KVPool, device: torch.device) -> None:
+        self.head = head
+        self.pool = pool
+        self.device = device
+
+    def extend(self, rows: Sequence[ExtendRow], aux: Tensor) -> Tensor:
+        """Write draft KV of all rows; returns the last hidden state of each, [num_rows, hidden]."""
+        lengths = [row.end - row.start for row in rows]
+        feature_rows = np.concatenate([row.feature_rows for row in rows])
+        positions = np.concatenate([np.arange(row.start, row.end) for row in rows])
+        plan = make_plan(
+            [PlanRow(row.table.slots(0, row.end), n) for row, n in zip(rows, lengths, strict=True)],
+            device=self.device,
+            backend=self.head.attention_backend,
+        )
+        hidden = self.head.forward(
+            self.tensor(np.concatenate([row.successor_ids for row in rows])),
+            self.head.fuse(aux.index_select(0, self.tensor(feature_rows))),
+            self.tensor(positions),
+            plan,
+            self.pool,
+        )
+        last = np.cumsum(lengths) - 1  # the last of each row's tokens in the flattened batch
+        return hidden.index_select(0, self.tensor(last))
+
+    def tensor(self, values: NDArray[np.int64]) -> Tensor:
+        """Whole numbers on the head's device."""
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64)).to(self.device)
+
+
+class ChainDrafter(Extender):
+    """Extends draft KV and proposes chains (top-k 1) for many requests at once."""
+
+    def run(self, rows: Sequence[ExtendRow], aux: Tensor) -> DraftOutcome:
+        """Extend every row, then propose for those that ask for it.
+
+        Args:
+            rows: at least one row; each has `start < end`.
+            aux: [num_tokens, num_aux * hidden] hidden states of the target for this step's batch.
+        """
+        last_hidden = self.extend(rows, aux)
+        proposing = [index for index, row in enumerate(rows) if row.shape.num_levels > 0]
         proposals = [NOTHING_PROPOSED] * len(rows)
         forwards = [1] * len(rows)
         written = [row.table.slots(row.start, row.end) for row in rows]
@@ -89,47 +122,22 @@ class ChainDrafter:
             chains = self._propose([rows[index] for index in proposing], last_hidden[proposing])
             for index, chain in zip(proposing, chains, strict=True):
                 proposals[index] = chain
-                num_levels = rows[index].num_proposals
+                num_levels = rows[index].shape.num_levels
                 forwards[index] = num_levels  # one extend and num_levels - 1 further forwards
                 end = rows[index].end
                 more = rows[index].table.slots(end, end + num_levels - 1)
                 written[index] = np.concatenate([written[index], more])
         return DraftOutcome(tuple(proposals), tuple(forwards), tuple(written))
 
-    def _extend(self, rows: Sequence[ExtendRow], aux: Tensor) -> Tensor:
-        """Write draft KV of all rows; returns the last hidden state of each, [num_rows, hidden]."""
-        lengths = [row.end - row.start for row in rows]
-        feature_rows = np.concatenate(
-            [
-                np.arange(row.feature_start, row.feature_start + n)
-                for row, n in zip(rows, lengths, strict=True)
-            ]
-        )
-        positions = np.concatenate([np.arange(row.start, row.end) for row in rows])
-        plan = make_plan(
-            [(row.table.slots(0, row.end), n) for row, n in zip(rows, lengths, strict=True)],
-            device=self.device,
-            backend=self.head.attention_backend,
-        )
-        hidden = self.head.forward(
-            self._tensor(np.concatenate([row.successor_ids for row in rows])),
-            self.head.fuse(aux.index_select(0, self._tensor(feature_rows))),
-            self._tensor(positions),
-            plan,
-            self.pool,
-        )
-        last = np.cumsum(lengths) - 1  # the last of each row's tokens in the flattened batch
-        return hidden.index_select(0, self._tensor(last))
-
     def _propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
         """Chains for `rows` from their last hidden states; no host sync before the end."""
         levels: list[tuple[Tensor, Tensor]] = []
         members: list[list[int]] = []
         active = list(range(len(rows)))
-        for level in range(max(row.num_proposals for row in rows)):
+        for level in range(max(row.shape.num_levels for row in rows)):
             if level:
                 tokens = levels[-1][0]
-                keep = [k for k, i in enumerate(active) if rows[i].num_proposals > level]
+                keep = [k for k, i in enumerate(active) if rows[i].shape.num_levels > level]
                 if len(keep) < len(active):
                     tokens, hidden = tokens[keep], hidden[keep]
                     active = [active[k] for k in keep]
@@ -145,14 +153,14 @@ class ChainDrafter:
         """Write slot `end + level - 1` of each row from the previous level's token and state."""
         slots = [row.end + level - 1 for row in rows]
         plan = make_plan(
-            [(row.table.slots(0, slot + 1), 1) for row, slot in zip(rows, slots, strict=True)],
+            [
+                PlanRow(row.table.slots(0, slot + 1), 1)
+                for row, slot in zip(rows, slots, strict=True)
+            ],
             device=self.device,
             backend=self.head.attention_backend,
         )
-        return self.head.forward(tokens, hidden, self._tensor(np.asarray(slots)), plan, self.pool)
-
-    def _tensor(self, values: NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64)).to(self.device)
+        return self.head.forward(tokens, hidden, self.tensor(np.asarray(slots)), plan, self.pool)
 
 
 def _collect(
@@ -165,4 +173,4 @@ def _collect(
         for index, token, gap in zip(active, tokens.tolist(), level_gaps.tolist(), strict=True):
             token_ids[index].append(token)
             gaps[index].append(gap)
-    return [Proposal(tuple(t), tuple(g)) for t, g in zip(token_ids, gaps, strict=True)]
+    return [chain(t, g) for t, g in zip(token_ids, gaps, strict=True)]

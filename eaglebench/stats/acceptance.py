@@ -64,7 +64,7 @@ def pool(turns: Iterable[MeasuredTurn]) -> Counts:
 def accepted_at(turns: Sequence[MeasuredTurn]) -> tuple[int, ...]:
     """Verify steps with drafts in which position 1, 2, .. was accepted."""
     with_drafts = _steps_with_drafts(turns)
-    depth = max((len(step.drafted_ids) for step in with_drafts), default=0)
+    depth = max((step.num_levels for step in with_drafts), default=0)
     return tuple(
         sum(step.accepted >= position for step in with_drafts) for position in range(1, depth + 1)
     )

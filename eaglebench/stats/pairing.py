@@ -132,6 +132,8 @@ def _first_difference(index: int, mine: VerifyStep, theirs: VerifyStep) -> Parti
 
     A draft choice behind a rejected one changed nothing that came after, so it is passed over.
     """
+    if mine.parents or theirs.parents:
+        return _first_tree_difference(index, mine, theirs)
     reached = min(mine.accepted, theirs.accepted) + 1  # the choice after an accepted one counts
     nodes = zip(mine.drafted_ids[:reached], theirs.drafted_ids[:reached], strict=False)
     for node, (left, right) in enumerate(nodes):
@@ -147,3 +149,21 @@ def _first_difference(index: int, mine: VerifyStep, theirs: VerifyStep) -> Parti
             gap = min(mine.target_gaps[node], theirs.target_gaps[node])
             return Parting("target", index, mine.position + node, gap)
     return None
+
+
+def _first_tree_difference(index: int, mine: VerifyStep, theirs: VerifyStep) -> Parting | None:
+    """Two trees: other nodes are the draft's doing, another walk through the same is the target's.
+
+    Each node carries the smallest lead of any choice that shaped its tree.
+    """
+    if (mine.drafted_ids, mine.parents) != (theirs.drafted_ids, theirs.parents):
+        gap = min([*mine.draft_gaps, *theirs.draft_gaps], default=float("inf"))
+        return Parting("draft", index, mine.position + 1, gap)
+    if (mine.accepted, mine.emitted) == (theirs.accepted, theirs.emitted):
+        return None
+    gaps = [
+        min(mine.target_gaps[node], theirs.target_gaps[node])
+        for node, (left, right) in enumerate(zip(mine.target_ids, theirs.target_ids, strict=True))
+        if left != right
+    ]
+    return Parting("target", index, mine.position, min(gaps)) if gaps else None

@@ -71,6 +71,7 @@ def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
                 emitted=step.emitted,
                 target_gaps=tuple(step.target_gaps),
                 draft_gaps=tuple(step.draft_gaps),
+                parents=tuple(step.parents),
             )
             for step in steps
         ),

@@ -72,6 +72,7 @@ def step_records(observation: RequestObservation, **where: object) -> list[StepR
                 "emitted": step.emitted,
                 "target_gaps": list(step.target_gaps),
                 "draft_gaps": list(step.draft_gaps),
+                "parents": list(step.parents),
             }
         )
         for index, step in enumerate(observation.steps)

@@ -7,7 +7,7 @@
 
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from eaglebench.contracts.generation import FinishReason
 
@@ -158,6 +158,7 @@ class StepRecord(_Line):
     emitted: int
     target_gaps: list[float]
     draft_gaps: list[float]
+    parents: list[int] = Field(default_factory=list)
 
     @property
     def key(self) -> TurnKey:

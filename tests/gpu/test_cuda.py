@@ -9,7 +9,8 @@ import torch
 from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import greedy_decode
-from eaglebench.model.attention import BACKENDS, AttentionForm, make_attention, make_plan
+from eaglebench.model.attention import BACKENDS, AttentionForm, make_attention
+from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.eagle_head import EagleHead
 from eaglebench.model.target import Target
 from tests.engines import (
@@ -79,7 +80,9 @@ def test_padded_attention_never_waits_for_the_device() -> None:
     models = cuda_models(torch.bfloat16, "padded")
     target = models.target
     slots = np.arange(1, 33, dtype=np.int64)
-    plan = make_plan([(slots, 3), (slots[:20] + 40, 5)], device=CUDA, backend="padded")
+    plan = make_plan(
+        [PlanRow(slots, 3), PlanRow(slots[:20] + 40, 5)], device=CUDA, backend="padded"
+    )
     pool = target.make_pool(128)
     query = torch.randn(8, 4, target.head_dim, device=CUDA, dtype=target.dtype)
     key = torch.randn(8, target.num_kv_heads, target.head_dim, device=CUDA, dtype=target.dtype)
@@ -102,7 +105,7 @@ def test_backends_agree_in_bfloat16() -> None:
     logits = []
     for backend in BACKENDS:
         target = cuda_models(torch.bfloat16, backend).target
-        plan = make_plan([(slots, len(ids))], device=CUDA, backend=backend)
+        plan = make_plan([PlanRow(slots, len(ids))], device=CUDA, backend=backend)
         every = torch.arange(len(ids), device=CUDA)
         output = target.forward(ids, every, plan, target.make_pool(1 + len(ids)), every)
         logits.append(output.logits.float())

@@ -14,7 +14,8 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from eaglebench.model.attention import BACKENDS, make_plan
+from eaglebench.model.attention import BACKENDS
+from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.target import Target
 
 CONTEXT = 512
@@ -28,7 +29,7 @@ def make_forward(target: Target, num_requests: int, num_tokens: int) -> Callable
     device = target.device
     pool = target.make_pool(1 + num_requests * CONTEXT)
     tables = [1 + number * CONTEXT + np.arange(CONTEXT) for number in range(num_requests)]
-    rows = [(table.astype(np.int64), num_tokens) for table in tables]
+    rows = [PlanRow(table.astype(np.int64), num_tokens) for table in tables]
     token_ids = torch.arange(num_requests * num_tokens, device=device)
     positions = torch.arange(CONTEXT - num_tokens, CONTEXT, device=device).repeat(num_requests)
 

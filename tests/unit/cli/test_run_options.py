@@ -89,7 +89,7 @@ def test_names_of_other_tools(args: list[str], cell: str) -> None:
         (["--page-size", "1,,2"], "nothing between two commas"),
         (["--chunked-prefill-size", "0"], "expected at least 1, or -1 for off"),
         (["--num-steps", "3", "--num-draft-tokens", "10"], "must be 4"),
-        (["--eagle-topk", "4"], "trees are not built yet"),
+        (["--eagle-topk", "4", "--num-draft-tokens", "40"], "must be 2 to 21"),
         (["--num-speculative-tokens", "3", "--num-steps", "3"], "can't be given beside it"),
         (["--algorithm", "EAGLE"], "can't be loaded yet"),
         (["--algorithm", "NONE", "--num-steps", "2"], "drafts nothing"),

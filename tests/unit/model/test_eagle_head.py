@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.attention import make_plan
+from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.eagle_head import EagleHead
 from eaglebench.model.target import Target
 from tests.checkpoints import (
@@ -99,7 +99,7 @@ def test_equals_the_plain_version(tmp_path: Path, pieces: list[int]) -> None:
     found, start = [], 0
     for size in pieces:
         end = start + size
-        plan = make_plan([(slots[:end], size)], device=CPU, backend="loop")
+        plan = make_plan([PlanRow(slots[:end], size)], device=CPU, backend="loop")
         features = head.fuse(aux[start:end])
         found.append(head.forward(ids[start:end], features, torch.arange(start, end), plan, pool))
         start = end
@@ -271,7 +271,7 @@ def test_rotary_settings_reach_the_keys(
     for name, config in (("a", make_head_config()), ("b", make_head_config(**changes))):
         head = EagleHead.load(write_head(tmp_path / name, config=config), target)
         pool = head.make_pool(16)
-        plan = make_plan([(np.arange(1, 9), 8)], device=CPU, backend="loop")
+        plan = make_plan([PlanRow(np.arange(1, 9), 8)], device=CPU, backend="loop")
         features = torch.ones(8, HIDDEN, dtype=torch.float64)
         head.forward(torch.arange(8), features, torch.arange(8), plan, pool)
         pools.append(pool.keys[0])

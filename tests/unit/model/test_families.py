@@ -24,7 +24,7 @@ from transformers import (
 
 from eaglebench.errors import CheckpointError
 from eaglebench.kv.window import slots_in_front
-from eaglebench.model.attention import make_plan
+from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.layer_form import layer_forms
 from eaglebench.model.target import Target
 
@@ -99,11 +99,11 @@ def run(
     start = 0
     for size in pieces:
         end = start + size
-        plan = make_plan([(s[:end], size) for s in slots], device=CPU, backend="loop")
+        plan = make_plan([PlanRow(s[:end], size) for s in slots], device=CPU, backend="loop")
         if two_pools:
             first = max(0, start - slots_in_front(target.window or 1))
             plan.window = make_plan(
-                [(s[first:end], size) for s in slots], device=CPU, backend="loop"
+                [PlanRow(s[first:end], size) for s in slots], device=CPU, backend="loop"
             )
         ids = torch.cat([ids[start:end] for ids in prompts])
         positions = torch.arange(start, end).repeat(len(prompts))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from eaglebench.model.attention import make_plan
+from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.target import Target
 from tests.checkpoints import FAMILIES, HIDDEN, LAYERS, VOCAB, make_model
 
@@ -52,7 +52,7 @@ def run_pieces(
     for size in pieces:
         end = start + size
         plan = make_plan(
-            [(slots[:end], size) for _, slots in prompts],
+            [PlanRow(slots[:end], size) for _, slots in prompts],
             device=CPU,
             backend=target.attention_backend,
         )
@@ -114,7 +114,7 @@ def test_aux_id_names_the_layer_it_enters() -> None:
     with torch.inference_mode():
         states = model(ids[None], output_hidden_states=True).hidden_states
     target = Target(model)
-    plan = make_plan([(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
+    plan = make_plan([PlanRow(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
     wanted = (0, 2, LAYERS - 1)
     output = target.forward(
         ids, torch.arange(NUM_TOKENS), plan, target.make_pool(NUM_SLOTS), torch.tensor([0]), wanted

@@ -132,10 +132,13 @@ def test_num_speculative_tokens_is_not_mixed() -> None:
         make_expansion(axes={"num_speculative_tokens": (3,), "num_steps": (3,)})
 
 
-def test_trees_are_refused_for_now() -> None:
-    """Top-k above 1 says that trees are not built yet."""
-    with pytest.raises(UsageError, match="trees are not built yet"):
-        make_expansion(axes={"eagle_topk": (4,), "num_draft_tokens": (8,)})
+def test_a_tree_holds_as_many_nodes_as_its_branches_at_every_step() -> None:
+    """Where nothing is said; a chain holds one a step, and no tree more than it grows."""
+    expansion = make_expansion(axes={"eagle_topk": (1, 4, 8), "num_steps": (1, 3)})
+
+    shapes = {(c.knobs.eagle_topk, c.knobs.num_steps): c for c in expansion.cells}
+    tokens = {shape: cell.knobs.num_draft_tokens for shape, cell in shapes.items()}
+    assert tokens == {(1, 1): 2, (1, 3): 4, (4, 1): 5, (4, 3): 13, (8, 1): 9, (8, 3): 25}
 
 
 def test_cells_that_make_no_sense_are_skipped_with_the_reason() -> None:

@@ -1,0 +1,69 @@
+"""What the head proposes: a tree of tokens under the pending root; a chain is a thin one.
+
+node      0    1    2          parents -1, -1, 0: nodes 0 and 1 follow the root, 2 follows 0
+depth     1    1    2
+position  N    N    N+1        of the token, where N tokens are known
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = -1
+"""Parent of the nodes of the first level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Proposed tokens, parents first.
+
+    Attributes:
+        token_ids: target vocabulary; siblings differ.
+        gaps: how close the call was, one a node: the draft's top-2 logit gap in a chain, the
+            smallest lead of any choice that shaped the tree otherwise.
+        parents: node each one follows, `ROOT` for the first level; empty stands for a chain.
+    """
+
+    token_ids: tuple[int, ...]
+    gaps: tuple[float, ...]
+    parents: tuple[int, ...] = ()
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether every node follows the one before it."""
+        return not self.parents
+
+    def parent(self, node: int) -> int:
+        """The node that `node` follows."""
+        return self.parents[node] if self.parents else node - 1
+
+    def depths(self) -> NDArray[np.int64]:
+        """[num_nodes + 1] int64: depth of the root (0) and of every node."""
+        depths = np.zeros(len(self.token_ids) + 1, dtype=np.int64)
+        for node in range(len(self.token_ids)):
+            depths[node + 1] = depths[self.parent(node) + 1] + 1
+        return depths
+
+    def ancestry(self) -> NDArray[np.bool_]:
+        """[num_nodes + 1, num_nodes + 1] bool: row i sees column j, itself and its ancestors.
+
+        Row and column 0 are the root.
+        """
+        seen = np.eye(len(self.token_ids) + 1, dtype=np.bool_)
+        for node in range(len(self.token_ids)):
+            seen[node + 1] |= seen[self.parent(node) + 1]
+        return seen
+
+    def children(self, node: int) -> list[int]:
+        """Nodes that follow `node` (`ROOT` for the root), in order."""
+        return [child for child in range(len(self.token_ids)) if self.parent(child) == node]
+
+
+NOTHING_PROPOSED = Proposal((), ())
+
+
+def chain(token_ids: Sequence[int], gaps: Sequence[float]) -> Proposal:
+    """A chain."""
+    return Proposal(tuple(token_ids), tuple(gaps))

@@ -1,0 +1,135 @@
+"""Growing, pruning and walking draft trees."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eaglebench.spec.accept import accept_greedy
+from eaglebench.spec.proposal import ROOT, Proposal
+from eaglebench.spec.shape import DraftShape
+from eaglebench.spec.tree import TreeGrowth, best_first
+
+A, B, C, D, E, F = range(6)
+
+
+def grow_example(num_nodes: int) -> Proposal:
+    """SGLang's worked example: top-k 2, two steps."""
+    tree = TreeGrowth(2)
+    tree.grow(np.array([[A, B]]), np.log([[0.6, 0.3]]), [0.1])
+    tree.grow(np.array([[C, D], [E, F]]), np.log([[0.55, 0.2], [0.9, 0.05]]), [0.1, 0.1])
+    return tree.prune(num_nodes)
+
+
+def test_the_golden_tree() -> None:
+    """The best three of six candidates are A, B and C, in the order in which they grew."""
+    tree = grow_example(3)
+
+    assert tree.token_ids == (A, B, C)
+    assert tree.parents == (ROOT, ROOT, 0)
+    assert tree.depths().tolist() == [0, 1, 1, 2]
+    assert tree.ancestry().astype(int).tolist() == [
+        [1, 0, 0, 0],
+        [1, 1, 0, 0],
+        [1, 0, 1, 0],
+        [1, 1, 0, 1],
+    ]
+    assert (tree.children(ROOT), tree.children(0), tree.children(1)) == ([0, 1], [2], [])
+
+
+def test_more_nodes_than_candidates_keep_all() -> None:
+    """And the whole tree is closed under ancestors."""
+    tree = grow_example(100)
+
+    assert tree.token_ids == (A, B, C, D, E, F)
+    assert tree.parents == (ROOT, ROOT, 0, 0, 1, 1)
+
+
+def test_a_certain_child_does_not_lose_its_parent() -> None:
+    """A conditional probability of one gives equal scores: the one grown first comes first."""
+    tree = TreeGrowth(2)
+    tree.grow(np.array([[A, B]]), np.array([[-1.0, -1.0]]), [0.0])
+    tree.grow(np.array([[C, D], [E, F]]), np.array([[0.0, 0.0], [0.0, 0.0]]), [0.0, 0.0])
+
+    for num_nodes in range(1, 7):
+        proposal = tree.prune(num_nodes)
+        assert len(proposal.token_ids) == num_nodes
+        assert all(parent < node for node, parent in enumerate(proposal.parents))
+    assert tree.prune(3).token_ids == (A, B, C)
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 40), st.randoms(use_true_random=False))
+def test_what_is_proposed_is_the_best_and_closed(
+    topk: int, levels: int, num_nodes: int, rng: object
+) -> None:
+    """Against the slow version: no candidate left out is better, no node lacks its parent."""
+    tree = TreeGrowth(topk)
+    values = np.random.default_rng(rng.randint(0, 2**31))  # type: ignore[attr-defined]
+    for level in range(levels):
+        count = 1 if level == 0 else topk
+        probs = -np.sort(values.integers(0, 3, (count, topk)).astype(float), axis=-1)
+        ids = values.permuted(np.tile(np.arange(100), (count, 1)), axis=1)[:, :topk]
+        tree.grow(ids, probs, [0.0] * count)
+
+    proposal = tree.prune(num_nodes)
+
+    assert len(tree.scores) == DraftShape(levels, topk, num_nodes).num_candidates
+    assert len(proposal.token_ids) == min(num_nodes, len(tree.scores))
+    ranked = best_first(tree.scores, range(len(tree.scores)))
+    kept = sorted(ranked[: len(proposal.token_ids)])
+    assert proposal.token_ids == tuple(tree.token_ids[c] for c in kept)
+    for node, candidate in enumerate(kept):
+        parent = tree.parents[candidate]
+        assert proposal.parent(node) == (ROOT if parent == ROOT else kept.index(parent))
+
+
+@pytest.mark.parametrize(
+    ("choices", "path", "emitted"),
+    [
+        ((A, C, 9, 7), (0, 2), (A, C, 7)),
+        ((A, 8, 9, 7), (0,), (A, 8)),
+        ((B, 8, 9, 7), (1,), (B, 9)),
+        ((5, 8, 9, 7), (), (5,)),
+    ],
+)
+def test_the_target_walks_the_tree(
+    choices: tuple[int, ...], path: tuple[int, ...], emitted: tuple[int, ...]
+) -> None:
+    """From the root to the child it would have chosen; then its own choice is the bonus."""
+    acceptance = accept_greedy(grow_example(3), choices)
+
+    assert (acceptance.path, acceptance.emitted_ids) == (path, emitted)
+
+
+@given(st.lists(st.integers(0, 2), max_size=6), st.data())
+def test_a_chain_given_as_a_tree_is_accepted_alike(drafted: list[int], data: st.DataObject) -> None:
+    """Parents spelled out or not."""
+    choices = data.draw(
+        st.lists(st.integers(0, 2), min_size=len(drafted) + 1, max_size=len(drafted) + 1)
+    )
+    gaps = (0.0,) * len(drafted)
+    thin = Proposal(tuple(drafted), gaps, tuple(range(-1, len(drafted) - 1)))
+
+    assert accept_greedy(Proposal(tuple(drafted), gaps), choices) == accept_greedy(thin, choices)
+
+
+@pytest.mark.parametrize(
+    ("shape", "candidates", "scratch"),
+    [
+        (DraftShape(3, 1, 3), 3, 2),
+        (DraftShape(1, 4, 4), 4, 0),
+        (DraftShape(5, 8, 60), 264, 32),
+        (DraftShape(8, 10, 59), 710, 70),
+        (DraftShape(0, 1, 0), 0, 0),
+    ],
+)
+def test_sizes_of_trees(shape: DraftShape, candidates: int, scratch: int) -> None:
+    """Topk + (levels - 1) * topk^2 candidates; topk slots at every level but the last."""
+    assert (shape.num_candidates, shape.num_scratch_slots) == (candidates, scratch)
+
+
+def test_near_the_limit_a_tree_is_cut_to_the_levels_that_fit() -> None:
+    """With no more nodes than those levels grow."""
+    assert DraftShape(3, 4, 20).at_most(1) == DraftShape(1, 4, 4)
+    assert DraftShape(3, 4, 20).at_most(9) == DraftShape(3, 4, 20)
+    assert DraftShape(3, 4, 20).at_most(-1).num_nodes == 0

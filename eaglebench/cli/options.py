@@ -122,6 +122,6 @@ def refuse_top_k(_ctx: click.Context, _param: click.Parameter, value: object) ->
     """`--top-k` means sampling elsewhere, so it is not taken as the draft's top-k."""
     if value is not None:
         raise click.UsageError(
-            "--top-k means sampling top-k in bench_sglang_eagle.py, and eaglebench decodes "
-            "greedily; for the branches of a draft tree use --eagle-topk"
+            "--top-k means sampling top-k in bench_sglang_eagle.py; for that use --sampling-top-k, "
+            "for the branches of a draft tree --eagle-topk"
         )

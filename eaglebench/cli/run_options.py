@@ -217,7 +217,18 @@ def _question_options() -> list[click.Parameter]:
             type=int,
             help="Most tokens of an answer.  [default: 256]",
         ),
-        _option("--temperature", section=section, type=float, help="Only 0 yet.  [default: 0]"),
+        _option(
+            "--temperature", section=section, type=float, help="0 decodes greedily.  [default: 0]"
+        ),
+        _option(
+            "--top-p", section=section, type=float, help="Draw among the likeliest.  [default: 1]"
+        ),
+        _option(
+            "--sampling-top-k",
+            section=section,
+            type=int,
+            help="Draw among so many.  [default: all]",
+        ),
         _option("--ignore-eos", section=section, is_flag=True, help="Go on after an end token."),
         _option(
             "--stop", section=section, multiple=True, envvar=None, help="Text that ends an answer."

@@ -13,8 +13,25 @@ the caller; failed: refused, `error` says why.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How tokens are drawn; requests without it decode greedily.
+
+    Attributes:
+        temperature: above 0.
+        top_p: smallest set of likeliest tokens with so much probability.
+        top_k: so many likeliest tokens; 0 is all.
+        coin_key: names seed, question and turn; the same key draws the same tokens.
+    """
+
+    temperature: float
+    coin_key: str
+    top_p: float = 1.0
+    top_k: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationRequest:
-    """One prompt to complete greedily.
+    """One prompt to complete.
 
     Attributes:
         request_id: unique among the requests of one `generate` call.
@@ -22,6 +39,7 @@ class GenerationRequest:
         max_new_tokens: most tokens to generate, at least 1.
         stop_token_ids: end tokens; empty when they are to be ignored.
         stop_strings: texts that end the output; the token that completes one is kept.
+        sampling: how tokens are drawn; None is greedy.
     """
 
     request_id: str
@@ -29,3 +47,4 @@ class GenerationRequest:
     max_new_tokens: int
     stop_token_ids: tuple[int, ...] = ()
     stop_strings: tuple[str, ...] = ()
+    sampling: Sampling | None = None

@@ -26,6 +26,7 @@ class Batch:
         logit_rows: [num_logits] int64, batch rows whose logits are needed.
         logit_starts: where each row's logits begin; rows without logits take up none.
         written: slots each row writes.
+        wants_seam_guess: whether logits at chunk seams are among them.
     """
 
     rows: tuple[Row, ...]
@@ -36,6 +37,7 @@ class Batch:
     logit_rows: Tensor
     logit_starts: tuple[int, ...]
     written: tuple[NDArray[np.int64], ...]
+    wants_seam_guess: bool
 
 
 def row_tokens(row: Row) -> NDArray[np.int32]:
@@ -99,13 +101,14 @@ def assemble(
         rows=tuple(rows),
         starts=tuple((ends - lengths).tolist()),
         token_ids=_tensor(np.concatenate([row_tokens(row) for row in rows]), device),
-        positions=_tensor(np.concatenate([_positions(row) for row in rows]), device),
+        positions=_tensor(np.concatenate([row_positions(row) for row in rows]), device),
         plan=plan,
         logit_rows=_tensor(np.concatenate(logit_rows), device),
         logit_starts=tuple((logit_ends - wanted).tolist()),
         written=tuple(
             table.slots(row.start, row.end) for row, table in zip(rows, tables, strict=True)
         ),
+        wants_seam_guess=wants_seam_guess,
     )
 
 
@@ -117,7 +120,7 @@ def _plan_row(row: Row, slots: NDArray[np.int64]) -> PlanRow:
     return PlanRow(slots, row.num_tokens, proposal.ancestry(), proposal.depths())
 
 
-def _positions(row: Row) -> NDArray[np.int64]:
+def row_positions(row: Row) -> NDArray[np.int64]:
     """Positions of a row's tokens; siblings in a tree share one."""
     if isinstance(row, PrefillRow):
         return np.arange(row.start, row.end)

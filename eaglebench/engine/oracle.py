@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eaglebench.contracts.generation import FinishReason
+from eaglebench.contracts.generation import FinishReason, Sampling
+from eaglebench.engine.choosing import make_sampler
 from eaglebench.engine.models import Models
 from eaglebench.engine.stopping import StopRule, cut
 from eaglebench.errors import UsageError
@@ -18,6 +19,7 @@ from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
 from eaglebench.model.target import TargetOutput
 from eaglebench.spec.choices import choose_greedy
+from eaglebench.spec.sampling import coin
 
 
 def greedy_token(models: Models, known_ids: Sequence[int]) -> int:
@@ -39,13 +41,27 @@ def dense_logits(models: Models, known_ids: Sequence[int]) -> Tensor:
     return output.logits
 
 
+def sampled_token(models: Models, known_ids: Sequence[int], sampling: Sampling) -> int:
+    """The token drawn after `known_ids`, from one dense forward."""
+    logits = dense_logits(models, known_ids)[-1:]
+    coins = torch.tensor([coin(sampling.coin_key, len(known_ids))], dtype=torch.float64)
+    return int(make_sampler(sampling).choose(logits, coins.to(logits.device)).ids.item())
+
+
 def greedy_decode(
-    models: Models, prompt_ids: Sequence[int], rule: StopRule
+    models: Models,
+    prompt_ids: Sequence[int],
+    rule: StopRule,
+    sampling: Sampling | None = None,
 ) -> tuple[list[int], FinishReason]:
-    """Plain greedy decoding, the whole prefix computed anew for every token."""
+    """Plain decoding, the whole prefix computed anew for every token; greedy unless drawn."""
     outputs: list[int] = []
     while True:
-        token = greedy_token(models, [*prompt_ids, *outputs])
+        known = [*prompt_ids, *outputs]
+        if sampling is None:
+            token = greedy_token(models, known)
+        else:
+            token = sampled_token(models, known, sampling)
         ended = cut(rule, num_prompt_tokens=len(prompt_ids), output_ids=outputs, new_ids=[token])
         outputs.append(token)
         if ended.reason is not None:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from eaglebench.contracts.observation import VerifyStep
 from eaglebench.engine.batch import Batch, WindowSlots, WindowView, assemble
+from eaglebench.engine.choosing import choose
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
@@ -21,7 +22,6 @@ from eaglebench.engine.stopping import cut
 from eaglebench.kv.pool import HybridPool, KVPool, LayerPools
 from eaglebench.model.target import TargetOutput
 from eaglebench.spec.accept import accept_greedy
-from eaglebench.spec.choices import choose_greedy
 from eaglebench.spec.drafter import ChainDrafter, Drafter, ExtendRow
 from eaglebench.spec.shape import NO_DRAFT, DraftShape
 from eaglebench.spec.tree_drafter import TreeDrafter
@@ -117,7 +117,7 @@ class StepRunner:
         ids: list[int] = []
         gaps: list[float] = []
         if len(batch.logit_rows):
-            choices = choose_greedy(output.logits)
+            choices = choose(batch, output.logits)
             ids, gaps = choices.ids.tolist(), choices.gaps.tolist()
         results = []
         for row, start, logit_start, written in zip(

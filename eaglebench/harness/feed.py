@@ -1,10 +1,10 @@
 """Turns conversations into requests, one turn at a time, as answers come in."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from eaglebench.contracts.backend import Tokenizer
-from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.contracts.observation import RequestObservation
 from eaglebench.plan.conversation import Conversation, Turn
 from eaglebench.plan.replay import Replay, StoredTurn
@@ -12,11 +12,15 @@ from eaglebench.plan.replay import Replay, StoredTurn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRule:
-    """What ends an answer, where the turn itself says nothing."""
+    """How answers are drawn and what ends them, where the turn itself says nothing.
+
+    The coin key of `sampling` names the seed; question and turn are added to it.
+    """
 
     max_new_tokens: int
     stop_token_ids: tuple[int, ...]
     stop_strings: tuple[str, ...]
+    sampling: Sampling | None = None
 
 
 @dataclass(slots=True)
@@ -115,7 +119,15 @@ class Feed:
             max_new_tokens=limit if stored is None else len(stored.output_token_ids),
             stop_token_ids=self._rule.stop_token_ids,
             stop_strings=self._rule.stop_strings,
+            sampling=self._sampling(request_id),
         )
+
+    def _sampling(self, request_id: str) -> Sampling | None:
+        """Coins of this question and turn; every arm and batch draws the same."""
+        sampling = self._rule.sampling
+        if sampling is None:
+            return None
+        return replace(sampling, coin_key=f"{sampling.coin_key}/{request_id}")
 
     def _stored(self, talk: _Talk, turn: int) -> StoredTurn | None:
         return self._replay.get((talk.conversation.question_id, turn))

@@ -16,7 +16,7 @@ from itertools import chain
 
 from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend, Runtime
-from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import NothingMeasuredError, UsageError
 from eaglebench.harness.block import Block, Place, run_block
@@ -212,6 +212,18 @@ class Session:
             max_new_tokens=self.config.max_new_tokens,
             stop_token_ids=() if self.config.ignore_eos else self.runtime.info.stop_token_ids,
             stop_strings=tuple(self.config.stop),
+            sampling=self._sampling(),
+        )
+
+    def _sampling(self) -> Sampling | None:
+        config = self.config
+        if not config.temperature:
+            return None
+        return Sampling(
+            temperature=config.temperature,
+            top_p=config.top_p,
+            top_k=config.sampling_top_k,
+            coin_key=str(config.seed),
         )
 
     # --- what is asked ------------------------------------------------------------------------

@@ -30,7 +30,8 @@ class RunConfig(BaseModel):
         question_file: instead of the suite's questions.
         question_fields: our names to the file's, where they differ.
         max_new_tokens: most tokens of an answer where the workload sets none.
-        temperature: 0; anything else is not built yet.
+        temperature: 0 decodes greedily; above it tokens are drawn, the same in every arm.
+        top_p, sampling_top_k: which tokens may be drawn; 1 and 0 are all.
         seed: draws workloads and the order of arms.
         ignore_eos: end tokens don't end an answer.
         stop: texts that end an answer.
@@ -57,7 +58,9 @@ class RunConfig(BaseModel):
     question_file: str | None = None
     question_fields: dict[str, str] = Field(default_factory=dict)
     max_new_tokens: Positive = 256
-    temperature: float = 0.0
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    sampling_top_k: Annotated[int, Field(ge=0)] = 0
     seed: int = 0
     ignore_eos: bool = False
     stop: tuple[str, ...] = ()
@@ -97,16 +100,6 @@ class RunConfig(BaseModel):
             raise ValueError("an arm is named twice")
         return arms
 
-    @field_validator("temperature")
-    @classmethod
-    def _check_temperature(cls, temperature: float) -> float:
-        if temperature != 0:
-            raise ValueError(
-                f"{temperature:g} can't be used yet: answers are compared token by token, and "
-                "sampling is not built; only 0 (greedy) works"
-            )
-        return temperature
-
     @field_validator("pairs", mode="before")
     @classmethod
     def _check_pairs(cls, pairs: Any) -> str:
@@ -130,6 +123,10 @@ class RunConfig(BaseModel):
             raise ValueError(
                 f"context length {self.context_length} is larger than the pool of "
                 f"{self.max_total_tokens} tokens; raise --max-total-tokens"
+            )
+        if not self.temperature and (self.top_p < 1 or self.sampling_top_k):
+            raise ValueError(
+                "--top-p and --sampling-top-k choose among drawn tokens; give a --temperature as well"
             )
         return self
 

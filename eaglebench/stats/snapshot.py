@@ -20,6 +20,8 @@ WORKLOAD = (
     "question_fields",
     "max_new_tokens",
     "temperature",
+    "top_p",
+    "sampling_top_k",
     "seed",
     "ignore_eos",
     "stop",

@@ -93,7 +93,7 @@ def test_names_of_other_tools(args: list[str], cell: str) -> None:
         (["--num-speculative-tokens", "3", "--num-steps", "3"], "can't be given beside it"),
         (["--algorithm", "EAGLE"], "can't be loaded yet"),
         (["--algorithm", "NONE", "--num-steps", "2"], "drafts nothing"),
-        (["--temperature", "0.7"], "only 0 (greedy) works"),
+        (["--top-p", "0.9"], "give a --temperature as well"),
         (["--arms", "radics"], "unknown arm 'radics'"),
         (["--arms", "no-cache", "--no-baseline-arm"], "no arm"),
         (["--arms", "radix", "--disable-radix-cache"], "can't be given together"),

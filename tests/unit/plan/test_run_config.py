@@ -27,7 +27,7 @@ def test_defaults_reproduce_the_first_seed() -> None:
         ({"arms": ("radics",)}, "unknown arm 'radics'"),
         ({"arms": ()}, "no arm"),
         ({"arms": ("radix", "radix")}, "twice"),
-        ({"temperature": 0.7}, "--temperature: 0.7"),
+        ({"temperature": -0.7}, "--temperature: "),
         ({"max_new_tokens": 0}, "--max-new-tokens"),
         ({"num_questions": 0}, "--num-questions"),
         ({"stop": ("",)}, "stop string is empty"),

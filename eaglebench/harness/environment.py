@@ -61,6 +61,8 @@ def fingerprint(info: RuntimeInfo, num_threads: int | None) -> dict[str, Any]:
         "tokenizer_sha256": info.tokenizer_sha256,
         "dtype": info.dtype,
         "device": info.device,
+        # products of few rows are computed in the way that suits the CPU (model/linear.py)
+        "device_name": facts["timing"]["cpu"] if info.device == "cpu" else info.device,
         "attention_backend": info.attention_backend,
         "num_threads": num_threads,
         "blas": _loaded_libraries("blas"),

@@ -108,6 +108,13 @@ def _print_difference(row: Row, difference: Difference, console: Console) -> Non
             f"  throughput = acceptance {acceptance} x step rate {rate} x decode share {share}",
             highlight=False,
         )
+    ratio = difference.ratio
+    if ratio is not None and ratio.half_width is not None and ratio.mde is not None:
+        console.print(
+            f"  over {ratio.pairs} passes {ratio.change:+.2%} +- {ratio.half_width:.2%}, smallest "
+            f"detectable {ratio.mde:.2%}",
+            highlight=False,
+        )
     _print_partings(difference, console)
 
 

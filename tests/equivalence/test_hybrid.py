@@ -61,10 +61,7 @@ def run_arm(
     return run_all(make_engine(knobs, models=hybrid_models(window)), make_requests())
 
 
-@pytest.mark.parametrize(CELL, PAIRWISE)
-def test_arms_agree_with_the_dense_window(
-    page_size: int, chunk: int | None, window: int, parallel: int
-) -> None:
+def check_cell(page_size: int, chunk: int | None, window: int, parallel: int) -> None:
     """Outputs equal the oracle's, accepted counts are those of no-cache, tokens were cached."""
     arms = {
         arm: run_arm(arm, page_size, chunk, window, parallel)
@@ -77,3 +74,20 @@ def test_arms_agree_with_the_dense_window(
         accepted = {name: o.accepted_per_step for name, o in observed.items()}
         assert {n: o.accepted_per_step for n, o in arms["no-cache"].items()} == accepted, arm
     assert sum(o.counters.cached_tokens for o in arms["radix"].values()) > 0
+
+
+@pytest.mark.parametrize(CELL, PAIRWISE)
+def test_arms_agree_with_the_dense_window(
+    page_size: int, chunk: int | None, window: int, parallel: int
+) -> None:
+    """A pairwise array over page, chunk, window and batch."""
+    check_cell(page_size, chunk, window, parallel)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(CELL, FULL)
+def test_arms_agree_with_the_dense_window_everywhere(
+    page_size: int, chunk: int | None, window: int, parallel: int
+) -> None:
+    """The full product."""
+    check_cell(page_size, chunk, window, parallel)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.target import Target
 
 
@@ -14,7 +14,7 @@ class Models:
     """A target and, unless decoding is plain, its head."""
 
     target: Target
-    head: EagleHead | None
+    head: DraftHead | None
 
     @property
     def device(self) -> torch.device:

@@ -20,7 +20,7 @@ from torch import Tensor
 from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
 from eaglebench.model.attention import make_plan
-from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.heads.head import DraftHead
 from eaglebench.spec.choices import choose_greedy
 
 
@@ -68,7 +68,7 @@ NOTHING_PROPOSED = Proposal((), ())
 class ChainDrafter:
     """Extends draft KV and proposes chains (top-k 1) for many requests at once."""
 
-    def __init__(self, head: EagleHead, pool: KVPool, device: torch.device) -> None:
+    def __init__(self, head: DraftHead, pool: KVPool, device: torch.device) -> None:
         self.head = head
         self.pool = pool
         self.device = device

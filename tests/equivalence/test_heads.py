@@ -60,11 +60,10 @@ def test_eagle1_is_lossless_and_cache_neutral(
     page_size: int, chunk: int | None, parallel: int
 ) -> None:
     """Every arm gives the oracle's tokens with the same accepted counts, and drafts do arrive."""
-    knobs = {"page_size": page_size, "chunked_prefill_size": chunk, "parallel": parallel}
-    arms = {
-        arm: run_all(make_engine(make_knobs(arm, **knobs), models=linear_models()), make_requests())
-        for arm in ARMS
-    }
+    arms = {}
+    for arm in ARMS:
+        knobs = make_knobs(arm, page_size=page_size, chunked_prefill_size=chunk, parallel=parallel)
+        arms[arm] = run_all(make_engine(knobs, models=linear_models()), make_requests())
     accepted = {arm: {n: o.accepted_per_step for n, o in arms[arm].items()} for arm in ARMS}
     steps = sum(o.counters.verify_steps for o in arms["radix"].values())
 

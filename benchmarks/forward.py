@@ -21,7 +21,8 @@ from transformers import AutoModelForCausalLM
 import eaglebench
 from eaglebench.assets.cache import cache_root
 from eaglebench.model.attention_plan import PlanRow, make_plan
-from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.heads.head import DraftHead
+from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 
 HEAD = Path(eaglebench.__file__).parent / "data" / "smollm2-135m-eagle3"
@@ -43,7 +44,7 @@ def make_forward(target: Target, num_rows: int) -> Callable[[], None]:
     return forward
 
 
-def make_verify(target: Target, head: EagleHead) -> Callable[[], None]:
+def make_verify(target: Target, head: DraftHead) -> Callable[[], None]:
     """The models' part of a step with two drafted tokens."""
     pool, draft_pool = (each.make_pool(FIRST_SLOT + CONTEXT + 1) for each in (target, head))
     slots = np.arange(FIRST_SLOT, FIRST_SLOT + CONTEXT + 1)
@@ -99,7 +100,7 @@ def measure(model: Path, dtype: torch.dtype, rounds: int) -> dict[str, float]:
     generate = make_generate(model, dtype)
     target = Target.load(model, dtype=dtype, device=CPU)
     calls = {f"forward {n}": make_forward(target, n) for n in (1, 3, 4, 8)}
-    calls["verify 3"] = make_verify(target, EagleHead.load(HEAD, target))
+    calls["verify 3"] = make_verify(target, load_head(HEAD, target))
     times: dict[str, list[float]] = {name: [] for name in ("generate token", *calls)}
     for call in calls.values():
         call()

@@ -17,7 +17,7 @@ from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.engine.stopping import StopRule
-from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 
 TINY = Path(eaglebench.__file__).parent / "data" / "tiny"
@@ -32,7 +32,7 @@ def tiny_models(dtype: torch.dtype = torch.float64, attention_backend: str = "au
     target = Target.load(
         TINY, dtype=dtype, device=torch.device("cpu"), attention_backend=attention_backend
     )
-    head = EagleHead.load(TINY_HEAD, target)
+    head = load_head(TINY_HEAD, target)
     return Models(target, head)
 
 
@@ -132,4 +132,4 @@ def hybrid_models(window: int, attention_backend: str = "auto") -> Models:
     shape = (count // 2, config.num_attention_heads)
     sinks = torch.randn(shape, generator=generator, dtype=torch.float64)
     target = Target(model, attention_backend=attention_backend, sinks=sinks)
-    return Models(target, EagleHead.load(TINY_HEAD, target))
+    return Models(target, load_head(TINY_HEAD, target))

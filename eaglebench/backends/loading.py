@@ -10,7 +10,7 @@ from eaglebench.backends.embedded import EmbeddedRuntime
 from eaglebench.contracts.backend import ModelChoice, RuntimeInfo
 from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
-from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 from eaglebench.model.tokenizer import HubTokenizer, check_same_tokenizer
 
@@ -43,7 +43,7 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
         attention_backend=choice.attention_backend,
         trust_remote_code=choice.trust_remote_code,
     )
-    head = EagleHead.load(choice.draft, target) if choice.draft else None
+    head = load_head(choice.draft, target, algorithm=choice.algorithm) if choice.draft else None
     models = Models(target, head)
     tokenizer = HubTokenizer.load(folder, trust_remote_code=choice.trust_remote_code)
     return EmbeddedRuntime(models, tokenizer, _info(choice, models))
@@ -87,6 +87,7 @@ def _info(choice: ModelChoice, models: Models) -> RuntimeInfo:
         draft_vocab_size=head.draft_vocab_size if head else None,
         context_length=target.context_length,
         stop_token_ids=target.stop_token_ids,
+        algorithm=head.algorithm if head else None,
         aux_layer_ids=head.aux_layer_ids if head else (),
         warnings=tuple(head.report.warnings) if head else (),
         weights_bytes=weights,

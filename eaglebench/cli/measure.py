@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -56,6 +56,8 @@ def measure_quietly(plan: Plan, output: RunOutput) -> RunFolder:
     choice = model_choice(config, needs_draft=any(c.knobs.num_steps for c in plan.expansion.cells))
     notice(f"loading {config.model}")
     runtime = open_runtime(choice)
+    plan = _follow_head(plan, runtime.info.algorithm)
+    config = plan.config
     try:
         folder = resumed or RunFolder.create(
             Path(output.output_dir),
@@ -67,6 +69,16 @@ def measure_quietly(plan: Plan, output: RunOutput) -> RunFolder:
     finally:
         runtime.close()
     return folder
+
+
+def _follow_head(plan: Plan, algorithm: str | None) -> Plan:
+    """The plan with the algorithm of the head that was loaded, for the record.
+
+    Where the algorithm was given, another head has been refused.
+    """
+    if algorithm is None:
+        return plan
+    return replace(plan, config=plan.config.model_copy(update={"algorithm": algorithm}))
 
 
 def _run(
@@ -182,6 +194,7 @@ def model_choice(config: RunConfig, *, needs_draft: bool) -> ModelChoice:
         draft=str(draft) if draft else None,
         target_name=config.model,
         draft_name=draft_name,
+        algorithm=config.algorithm if "algorithm" in config.model_fields_set else None,
         dtype=config.dtype,
         device=config.device,
         attention_backend=config.attention_backend,

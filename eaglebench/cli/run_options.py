@@ -108,7 +108,7 @@ def _speculation_options() -> list[click.Parameter]:
             "--speculative-algo",
             section=section,
             type=click.Choice(("EAGLE3", "EAGLE", "NONE"), case_sensitive=False),
-            help="NONE is plain decoding.  [default: EAGLE3]",
+            help="EAGLE is for heads of EAGLE 1 and 2, NONE decodes plainly.  [default: the head's]",
         ),
         _axis(
             "--num-steps",

@@ -63,7 +63,8 @@ def settle(given: Mapping[str, Any], suite: Suite) -> RunConfig:
     for name, value in given.items():
         if name not in _NOT_IN_CONFIG and name not in LIST_OPTIONS:
             values[_RENAMED.get(name, name)] = value
-    _refuse_eagle1(values)
+    if values.get("algorithm") is not None:
+        values["algorithm"] = str(values["algorithm"]).upper()
     values["arms"] = _arms(given, values.get("arms"))
     values["suite"] = suite.name
     values["matrix"] = _matrix(given, defaults)
@@ -76,18 +77,6 @@ def _suite_defaults(suite: Suite) -> dict[str, Any]:
         if name not in known:
             raise UsageError(f"suite {suite.name}, defaults: {unknown_name(name, known)}")
     return dict(suite.defaults)
-
-
-def _refuse_eagle1(values: dict[str, Any]) -> None:
-    algorithm = values.get("algorithm")
-    if algorithm is None:
-        return
-    values["algorithm"] = algorithm = str(algorithm).upper()
-    if algorithm == "EAGLE":
-        raise UsageError(
-            "--algorithm EAGLE: heads of EAGLE 1 and 2 can't be loaded yet",
-            hint="EAGLE3 with an EAGLE-3 head, or NONE for plain decoding",
-        )
 
 
 def _arms(given: Mapping[str, Any], arms: Any) -> tuple[str, ...] | None:

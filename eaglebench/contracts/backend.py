@@ -18,13 +18,15 @@ class ModelChoice:
     """Which models to load and how.
 
     `target` and `draft` are local folders; `target_name` and `draft_name` are what the user called
-    them. Without a draft the target decodes plainly.
+    them. Without a draft the target decodes plainly. `algorithm` refuses a head of another kind;
+    None takes any.
     """
 
     target: str
     draft: str | None = None
     target_name: str | None = None
     draft_name: str | None = None
+    algorithm: str | None = None
     dtype: str | None = None
     device: str = "cpu"
     attention_backend: str = "auto"
@@ -36,6 +38,7 @@ class ModelChoice:
 class RuntimeInfo:
     """What was loaded, for the record and for checks before a run.
 
+    `algorithm` is the kind of head that was loaded, None without one.
     `window` is the number of positions that window layers see, None without such layers;
     `window_bytes_per_slot` is their part of `kv_bytes_per_slot`.
     """
@@ -57,6 +60,7 @@ class RuntimeInfo:
     warnings: tuple[str, ...]
     weights_bytes: int
     kv_bytes_per_slot: int
+    algorithm: str | None = None
     window: int | None = None
     window_bytes_per_slot: int = 0
 

@@ -6,7 +6,7 @@ import torch
 
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import UsageError
-from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.target import Target
 from eaglebench.spec.shape import NO_DRAFT, DraftShape
 
@@ -16,7 +16,7 @@ class Models:
     """A target and, unless decoding is plain, its head."""
 
     target: Target
-    head: EagleHead | None
+    head: DraftHead | None
 
     @property
     def device(self) -> torch.device:

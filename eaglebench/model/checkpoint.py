@@ -29,15 +29,26 @@ READER_ERRORS = (
 """What the readers of both formats raise for a file that is missing, broken or unsafe."""
 
 _PREFIXES = ("draft_model.", "model.")
-_ALIASES = {"layers.0.": "midlayer."}
+_ALIASES = {
+    "midlayer.": "layers.0.",  # SafeAILab, SpecForge
+    "transformer.": "layers.0.",  # EAGLE-1 of speculators
+    "fusion_fc.": "fc.",
+    "aux_norm_low.": "fc_norm.0.",  # early heads for SGLang
+    "aux_norm_mid.": "fc_norm.1.",
+    "aux_norm_high.": "fc_norm.2.",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedTensors:
-    """Tensors by the name of the place they belong to, and the file name each came from."""
+    """Tensors by the name of the place they belong to, and the name each has in the file.
+
+    `ignored` holds names in the file that are known and not needed, with the reason.
+    """
 
     tensors: dict[str, Tensor]
     sources: dict[str, str]
+    ignored: dict[str, str]
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
@@ -83,44 +94,61 @@ def _weight_files(folder: Path) -> list[Path]:
     )
 
 
-def canonical_name(name: str) -> str:
-    """The published name of a tensor, without the prefixes and aliases engines add."""
+def bare_name(name: str) -> str:
+    """The name of a tensor without the prefixes that engines and trainers add."""
     for prefix in _PREFIXES:
         if name.startswith(prefix):
-            return canonical_name(name.removeprefix(prefix))
-    for alias, published in _ALIASES.items():
-        if name.startswith(alias):
-            return published + name.removeprefix(alias)
+            return bare_name(name.removeprefix(prefix))
     return name
 
 
+def canonical_name(name: str) -> str:
+    """The name of the place a tensor belongs to, whatever project wrote it."""
+    bare = bare_name(name)
+    for alias, place_name in _ALIASES.items():
+        if bare.startswith(alias):
+            return place_name + bare.removeprefix(alias)
+    return bare
+
+
 def place(
-    tensors: Mapping[str, Tensor], *, required: Collection[str], optional: Collection[str]
+    tensors: Mapping[str, Tensor],
+    *,
+    required: Collection[str],
+    optional: Collection[str],
+    ignored: Mapping[str, str],
 ) -> PlacedTensors:
     """Put every tensor in its place.
+
+    Args:
+        tensors: by their names in the file.
+        required: places that must be filled.
+        optional: places that may be filled.
+        ignored: places that are known and not needed, with the reason.
 
     Raises:
         CheckpointError: a tensor has no place, a place no tensor, or two tensors share one.
     """
-    placed: dict[str, Tensor] = {}
-    sources: dict[str, str] = {}
+    found = PlacedTensors({}, {}, {})
     unknown: list[str] = []
     for name, tensor in sorted(tensors.items()):
         place_name = canonical_name(name)
-        if place_name not in required and place_name not in optional:
+        if place_name in ignored:
+            found.ignored[name] = ignored[place_name]
+        elif place_name not in required and place_name not in optional:
             unknown.append(name)
-            continue
-        if place_name in placed:
-            raise CheckpointError(f"{name} and {sources[place_name]} both claim {place_name}")
-        placed[place_name] = tensor
-        sources[place_name] = name
-    missing = sorted(set(required) - set(placed))
+        elif place_name in found.tensors:
+            raise CheckpointError(f"{name} and {found.sources[place_name]} both claim {place_name}")
+        else:
+            found.tensors[place_name] = tensor
+            found.sources[place_name] = name
+    missing = sorted(set(required) - set(found.tensors))
     if unknown or missing:
         raise CheckpointError(
             "the checkpoint does not fit: "
             f"without a place: {', '.join(unknown) or 'none'}; "
             f"missing: {', '.join(missing) or 'none'}",
-            hint="expected the names of the published EAGLE-3 format "
-            "(midlayer.* or layers.0.*, with or without a model. prefix)",
+            hint="expected the names of a published format (layers.0.*, midlayer.* or "
+            "transformer.*, with or without a model. prefix) and what config.json asks for",
         )
-    return PlacedTensors(placed, sources)
+    return found

@@ -73,7 +73,7 @@ class TargetOutput:
 
     Attributes:
         logits: [num_logit_rows, vocab], run dtype.
-        aux: [num_tokens, num_aux * hidden] hidden states that enter the asked-for layers.
+        aux: [num_tokens, num_aux * hidden] hidden states that were asked for, side by side.
     """
 
     logits: Tensor
@@ -133,6 +133,8 @@ class Target:
         self._wanted: tuple[int, ...] = ()
         for index, layer in enumerate(self.decoder.layers):
             layer.register_forward_pre_hook(self._capture(index))
+        if hasattr(self.decoder, "norm"):
+            self.decoder.norm.register_forward_pre_hook(self._capture(self.num_layers))
 
     @classmethod
     def load(
@@ -184,6 +186,11 @@ class Target:
     def num_layers(self) -> int:
         """Decoder layers."""
         return int(self.config.num_hidden_layers)
+
+    @property
+    def normed_state_id(self) -> int:
+        """The id under which `forward` gives the state behind the final norm."""
+        return self.num_layers + 1
 
     @property
     def context_length(self) -> int:
@@ -258,7 +265,11 @@ class Target:
             plan: what is written and attended to.
             pool: where K and V live.
             logit_rows: [num_logit_rows] int64, rows of the batch whose logits are wanted.
-            aux_layer_ids: id k asks for the hidden state that enters decoder layer k.
+            aux_layer_ids: id k asks for the hidden state that enters decoder layer k. With n
+                layers, n is the state that enters the final norm, n + 1 the one that leaves it.
+
+        Raises:
+            UsageError: a state was asked for that this model does not show.
         """
         self._wanted = tuple(aux_layer_ids)
         output = self.decoder(
@@ -267,13 +278,22 @@ class Target:
             use_cache=False,
             paged=PagedCall(plan, pool, self.attention, self.layers),
         )
+        self._captured[self.normed_state_id] = output.last_hidden_state[0]
         hidden = output.last_hidden_state[0].index_select(0, logit_rows)
         logits = self.lm_head_logits(hidden)
-        aux = None
-        if aux_layer_ids:
-            aux = torch.cat([self._captured[index] for index in aux_layer_ids], dim=-1)
+        aux = self._states(aux_layer_ids) if aux_layer_ids else None
         self._captured.clear()
         return TargetOutput(logits, aux)
+
+    def _states(self, ids: Sequence[int]) -> Tensor:
+        missing = [index for index in ids if index not in self._captured]
+        if missing:
+            raise UsageError(
+                f"this target shows no hidden state {missing[0]}; "
+                f"it has 0 .. {self.normed_state_id}",
+                hint="name other layers in the head's config",
+            )
+        return torch.cat([self._captured[index] for index in ids], dim=-1)
 
     def lm_head_logits(self, hidden: Tensor) -> Tensor:
         """[num_rows, vocab] logits of normed hidden states, soft cap included."""

@@ -23,7 +23,8 @@ class RunConfig(BaseModel):
         suite: name of the suite.
         model: asset name, folder or Hub id of the target.
         draft_model: the same for the head; None is the one that belongs to the target.
-        algorithm: NONE is plain decoding.
+        algorithm: EAGLE is the kind of EAGLE 1 and 2, NONE is plain decoding. Unless it was given,
+            it follows the head that was loaded.
         arms: what is compared in every cell, in the order of the table.
         matrix: what is varied.
         num_questions: most conversations; None is all.
@@ -51,7 +52,7 @@ class RunConfig(BaseModel):
     suite: str
     model: str = DEFAULT_MODEL
     draft_model: str | None = None
-    algorithm: Literal["EAGLE3", "NONE"] = "EAGLE3"
+    algorithm: Literal["EAGLE3", "EAGLE", "NONE"] = "EAGLE3"
     arms: tuple[str, ...] = ("radix", BASELINE_ARM)
     matrix: MatrixSpec = MatrixSpec()
     num_questions: Positive | None = None

@@ -21,7 +21,7 @@ from torch import Tensor
 from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
 from eaglebench.model.attention_plan import PlanRow, make_plan
-from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.heads.head import DraftHead
 from eaglebench.spec.choices import choose_greedy
 from eaglebench.spec.proposal import NOTHING_PROPOSED, Proposal, chain
 from eaglebench.spec.shape import DraftShape
@@ -73,7 +73,7 @@ class Drafter(Protocol):
 class Extender:
     """Writes draft KV of committed slots; the part that chains and trees share."""
 
-    def __init__(self, head: EagleHead, pool: KVPool, device: torch.device) -> None:
+    def __init__(self, head: DraftHead, pool: KVPool, device: torch.device) -> None:
         self.head = head
         self.pool = pool
         self.device = device

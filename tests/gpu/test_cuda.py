@@ -11,7 +11,7 @@ from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import greedy_decode
 from eaglebench.model.attention import BACKENDS, AttentionForm, make_attention
 from eaglebench.model.attention_plan import PlanRow, make_plan
-from eaglebench.model.eagle_head import EagleHead
+from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 from tests.engines import (
     TINY,
@@ -38,7 +38,7 @@ MIN_ACCEPTED_PER_STEP = 0.3
 def cuda_models(dtype: torch.dtype, attention_backend: str) -> Models:
     """The tiny pair on the device."""
     target = Target.load(TINY, dtype=dtype, device=CUDA, attention_backend=attention_backend)
-    return Models(target, EagleHead.load(TINY_HEAD, target))
+    return Models(target, load_head(TINY_HEAD, target))
 
 
 def run_arm(arm: str, attention_backend: str, parallel: int) -> dict[str, RequestObservation]:

@@ -94,8 +94,9 @@ def _config(rope_theta: float) -> dict[str, object]:
         "draft_vocab_size": len(DRAFT_TOKEN_IDS),
         "tie_word_embeddings": False,
         "torch_dtype": "bfloat16",
-        "eagle_config": {
-            "eagle_aux_hidden_state_layer_ids": list(AUX_LAYER_IDS),
+        "eagle_aux_hidden_state_layer_ids": list(AUX_LAYER_IDS),
+        "eagle_config": {  # SGLang counts outputs of layers
+            "eagle_aux_hidden_state_layer_ids": [index - 1 for index in AUX_LAYER_IDS],
             "use_aux_hidden_state": True,
         },
     }

@@ -91,7 +91,6 @@ def test_names_of_other_tools(args: list[str], cell: str) -> None:
         (["--num-steps", "3", "--num-draft-tokens", "10"], "must be 4"),
         (["--eagle-topk", "4", "--num-draft-tokens", "40"], "must be 2 to 21"),
         (["--num-speculative-tokens", "3", "--num-steps", "3"], "can't be given beside it"),
-        (["--algorithm", "EAGLE"], "can't be loaded yet"),
         (["--algorithm", "NONE", "--num-steps", "2"], "drafts nothing"),
         (["--top-p", "0.9"], "give a --temperature as well"),
         (["--arms", "radics"], "unknown arm 'radics'"),

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from eaglebench.errors import UsageError
 from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.target import Target
 from tests.checkpoints import FAMILIES, HIDDEN, LAYERS, VOCAB, make_model
@@ -123,6 +124,39 @@ def test_aux_id_names_the_layer_it_enters() -> None:
     assert output.aux is not None
     for got, layer in zip(torch.split(output.aux, HIDDEN, dim=-1), wanted, strict=True):
         assert torch.allclose(got, states[layer][0], atol=1e-4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_ids_past_the_layers_are_around_the_final_norm(family: str) -> None:
+    """With n layers, n is the state before the final norm and n + 1 is `last_hidden_state`."""
+    ids = make_ids()
+    model = make_model(family)
+    with torch.inference_mode():
+        expected = model.model(ids[None]).last_hidden_state[0]
+    target = Target(model)
+    plan = make_plan([PlanRow(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
+    wanted = (LAYERS, target.normed_state_id)
+    output = target.forward(
+        ids, torch.arange(NUM_TOKENS), plan, target.make_pool(NUM_SLOTS), torch.tensor([0]), wanted
+    )
+
+    assert output.aux is not None
+    before, after = torch.split(output.aux, HIDDEN, dim=-1)
+    assert torch.allclose(after, expected, atol=1e-4)
+    assert torch.allclose(target.decoder.norm(before), expected, atol=1e-4)
+    assert not torch.allclose(before, expected, atol=1e-2)
+
+
+def test_a_state_that_is_not_there_is_refused() -> None:
+    """With the states there are."""
+    target = Target(make_model())
+    plan = make_plan([PlanRow(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
+    pool = target.make_pool(NUM_SLOTS)
+
+    with pytest.raises(UsageError, match=r"no hidden state 8; it has 0 \.\. 7"):
+        target.forward(
+            make_ids(), torch.arange(NUM_TOKENS), plan, pool, torch.tensor([0]), (1, LAYERS + 2)
+        )
 
 
 def test_a_tied_target_is_saved_without_a_head_and_works(tmp_path: Path) -> None:

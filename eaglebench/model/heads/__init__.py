@@ -1,0 +1,1 @@
+"""Draft heads: the published formats, their maths, loading, and writing one as another."""

@@ -1,0 +1,123 @@
+"""Whether a head fits a target: widths, vocabularies, embeddings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from eaglebench.errors import CheckpointError
+from eaglebench.model.heads.aux_layers import AuxLayers
+from eaglebench.model.heads.format import Algorithm
+from eaglebench.model.heads.places import EMBEDDING, LM_HEAD, check_shapes
+from eaglebench.model.heads.published import PublishedHead
+from eaglebench.model.target import Target
+from eaglebench.model.vocabulary import target_id_table
+
+OWN_EMBEDDINGS = "a head of another width than its target must bring embeddings of its own"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """What a head has to fit, known from a target's config alone."""
+
+    num_layers: int
+    hidden_size: int
+    vocab_size: int
+
+
+def facts_of(target: Target) -> TargetFacts:
+    """The facts of a loaded target."""
+    return TargetFacts(
+        num_layers=target.num_layers,
+        hidden_size=target.hidden_size,
+        vocab_size=target.vocab_size,
+    )
+
+
+def check_fit(head: PublishedHead, aux: AuxLayers, target: TargetFacts) -> None:
+    """Hold a head against its target before anything is computed.
+
+    Raises:
+        CheckpointError: they don't fit; both numbers are named.
+    """
+    config, tensors = head.config, head.placed.tensors
+    given = config.target_hidden_size
+    if given is not None and given != target.hidden_size:
+        raise CheckpointError(
+            f"the head is made for a target of hidden size {given}, the target has "
+            f"{target.hidden_size}"
+        )
+    if config.vocab_size != target.vocab_size and "d2t" not in tensors:
+        raise CheckpointError(
+            f"the head is made for a vocabulary of {config.vocab_size}, the target has "
+            f"{target.vocab_size}",
+            hint="the head belongs to another model, or its padded vocabulary needs a d2t",
+        )
+    _check_width(head, target)
+    num_aux = len(aux.ids) if aux.ids is not None else config.num_aux
+    check_shapes(tensors, config, head.algorithm, num_aux=num_aux, target_hidden=target.hidden_size)
+    _check_lm_head(head, target)
+    _check_embeddings(tensors, config.hidden_size, target)
+
+
+def id_table(head: PublishedHead, target: TargetFacts) -> tuple[Tensor, str | None]:
+    """[draft_vocab] int64 target id of every draft id, and a warning if one is due.
+
+    Raises:
+        CheckpointError: `d2t` or `t2d` don't fit.
+    """
+    tensors = head.placed.tensors
+    rows = len(tensors[LM_HEAD]) if LM_HEAD in tensors else target.vocab_size
+    return target_id_table(
+        tensors.get("d2t"),
+        tensors.get("t2d"),
+        draft_vocab_size=rows,
+        vocab_size=target.vocab_size,
+    )
+
+
+def _check_width(head: PublishedHead, target: TargetFacts) -> None:
+    """Where states of the target go on as they are, the head has to be as wide."""
+    hidden = head.config.hidden_size
+    if hidden == target.hidden_size:
+        return
+    if head.algorithm is Algorithm.EAGLE:
+        raise CheckpointError(
+            f"the head is {hidden} wide, the target {target.hidden_size}; an EAGLE-1 head takes "
+            "and gives states of its target"
+        )
+    if not head.config.takes_aux:
+        raise CheckpointError(
+            f"the head is {hidden} wide, the target {target.hidden_size}; without auxiliary "
+            "layers its features are states of the target"
+        )
+
+
+def _check_lm_head(head: PublishedHead, target: TargetFacts) -> None:
+    weight = head.placed.tensors.get(LM_HEAD)
+    if weight is None:
+        return
+    rows, width = weight.shape
+    given = head.config.draft_vocab_size
+    if width != head.config.hidden_size:
+        raise CheckpointError(f"lm_head is {width} wide; the head is {head.config.hidden_size}")
+    if given is not None and given != rows:
+        raise CheckpointError(f"the config says draft_vocab_size {given}, lm_head has {rows} rows")
+    if head.algorithm is Algorithm.EAGLE and rows != target.vocab_size:
+        raise CheckpointError(
+            f"lm_head has {rows} rows, the target's vocabulary {target.vocab_size}; an EAGLE-1 "
+            "head has no reduced vocabulary"
+        )
+
+
+def _check_embeddings(tensors: Mapping[str, Tensor], hidden: int, target: TargetFacts) -> None:
+    own = tensors.get(EMBEDDING)
+    rows, width = (target.vocab_size, target.hidden_size) if own is None else own.shape
+    if width != hidden:
+        raise CheckpointError(
+            f"embeddings are {width} wide, the head is {hidden}", hint=OWN_EMBEDDINGS
+        )
+    if rows < target.vocab_size:
+        raise CheckpointError(
+            f"the head embeds {rows} tokens, the target knows {target.vocab_size}"
+        )

@@ -1,0 +1,63 @@
+"""From a folder and a target to a head that runs."""
+
+from pathlib import Path
+
+from eaglebench.errors import CheckpointError
+from eaglebench.model.heads.aux_layers import resolve_aux_layers
+from eaglebench.model.heads.eagle1 import Eagle1Head
+from eaglebench.model.heads.eagle3 import Eagle3Head
+from eaglebench.model.heads.fit import check_fit, facts_of
+from eaglebench.model.heads.format import Algorithm
+from eaglebench.model.heads.head import DraftHead, LoadReport
+from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
+from eaglebench.model.heads.published import PublishedHead, read_published
+from eaglebench.model.target import Target
+
+BORROWED = {EMBEDDING: "the target's embeddings", LM_HEAD: "the target's lm_head"}
+
+
+def load_head(path: Path | str, target: Target, *, algorithm: str | None = None) -> DraftHead:
+    """Load a head of any published format; dtype, device and attention follow the target.
+
+    Args:
+        path: its folder.
+        target: what it drafts for.
+        algorithm: refuse a head of another kind; None takes any.
+
+    Raises:
+        CheckpointError: the checkpoint is incomplete, holds tensors without a place, is of another
+            kind than asked for, or does not fit the target; the message names both sides.
+    """
+    published = read_published(path)
+    _check_algorithm(published, algorithm)
+    facts = facts_of(target)
+    aux = resolve_aux_layers(
+        published.config, published.algorithm, published.form, target.num_layers
+    )
+    assert aux.ids is not None
+    check_fit(published, aux, facts)
+    report = LoadReport(
+        form=published.form,
+        sources=published.placed.sources | borrowed(published),
+        aux_layer_ids=aux.ids,
+        warnings=[*published.warnings, *([aux.warning] if aux.warning else [])],
+    )
+    if published.algorithm is Algorithm.EAGLE:
+        return Eagle1Head(published, target, report)
+    return Eagle3Head(published, target, report)
+
+
+def borrowed(published: PublishedHead) -> dict[str, str]:
+    """Places that the target fills: place to what is taken."""
+    return {
+        place: source for place, source in BORROWED.items() if place not in published.placed.tensors
+    }
+
+
+def _check_algorithm(published: PublishedHead, wanted: str | None) -> None:
+    if wanted is not None and wanted != published.algorithm:
+        raise CheckpointError(
+            f"--algorithm {wanted} was asked for, {published.path} holds an {published.algorithm} "
+            "head",
+            hint=f"use --algorithm {published.algorithm}, or name another --draft-model",
+        )

@@ -1,0 +1,144 @@
+"""Auxiliary layer ids: the off-by-one between projects, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from eaglebench.errors import CheckpointError
+from eaglebench.model.heads.aux_layers import (
+    AuxLayers,
+    count_as_output,
+    default_aux_layer_ids,
+    resolve_aux_layers,
+)
+from eaglebench.model.heads.config import HeadConfig
+from eaglebench.model.heads.format import Algorithm, HeadFormat
+from tests.checkpoints import make_head_config
+
+KEY = "eagle_aux_hidden_state_layer_ids"
+DEEP = 32
+
+
+def resolve(
+    form: str,
+    *,
+    outer: list[int] | None = None,
+    nested: list[int] | None = None,
+    num_layers: int | None = DEEP,
+    algorithm: Algorithm = Algorithm.EAGLE3,
+    **fields: Any,
+) -> AuxLayers:
+    """The states that feed a head whose config holds these ids."""
+    fields = {"eagle_config": {KEY: nested} if nested is not None else None, **fields}
+    config = HeadConfig.model_validate(make_head_config(**fields, **({KEY: outer})))
+    return resolve_aux_layers(config, algorithm, HeadFormat(form), num_layers)
+
+
+@pytest.mark.parametrize("form", HeadFormat)
+def test_silent_configs_mean_the_same_everywhere(form: str) -> None:
+    """2, n // 2 and n - 3 enter: states after so many layers, and there is a warning."""
+    found = resolve(form)
+
+    assert (found.written, found.ids) == (None, (2, 16, 29))
+    assert "(2, 16, 29)" in str(found.warning)
+
+
+@pytest.mark.parametrize("form", ["safeailab", "sglang"])
+def test_nested_ids_count_outputs(form: str) -> None:
+    """SpecForge writes the default as 1, n // 2 - 1, n - 4, and SGLang adds one."""
+    found = resolve(form, nested=[1, 15, 28])
+
+    assert (found.written, found.ids, found.warning) == ((1, 15, 28), (2, 16, 29), None)
+
+
+@pytest.mark.parametrize("form", HeadFormat)
+def test_ids_at_the_top_level_count_layers_passed(form: str) -> None:
+    """VLLM looks there, SGLang doesn't: id k is the state after k layers."""
+    found = resolve(form, outer=[0, 16, 32])
+
+    assert (found.ids, found.warning) == ((0, 16, 32), None)
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("speculators", ["Eagle3Speculator"]),
+        ("sglang", ["Eagle3LlamaForCausalLM"]),
+        ("sglang", ["Eagle3DraftModel"]),
+    ],
+)
+def test_nested_ids_of_vllm_stand_as_they_are(form: str, names: list[str]) -> None:
+    """By the format or by the architecture."""
+    assert resolve(form, nested=[1, 15, 28], architectures=names).ids == (1, 15, 28)
+
+
+@pytest.mark.parametrize("nested", [[2, 16, 29], [1, 16, 32]])
+def test_nested_ids_that_can_not_be_shifted(nested: list[int]) -> None:
+    """The default as vLLM counts it, and ids that hold n, stand as they are, with a warning."""
+    found = resolve("sglang", nested=nested)
+
+    assert found.ids == tuple(nested)
+    assert str(tuple(index + 1 for index in nested)) in str(found.warning)
+
+
+@pytest.mark.parametrize("nested", [[1, 15, 28], [2, 16, 29]])
+def test_both_places_in_agreement(nested: list[int]) -> None:
+    """Shifted or not, as long as one of the readings is the other place's."""
+    assert resolve("sglang", outer=[2, 16, 29], nested=nested).ids == (2, 16, 29)
+
+
+def test_both_places_in_conflict() -> None:
+    """All three readings are named."""
+    with pytest.raises(CheckpointError, match=r"\(2, 16, 29\).*\(5, 6, 7\).*\(6, 7, 8\)"):
+        resolve("sglang", outer=[2, 16, 29], nested=[5, 6, 7])
+
+
+def test_empty_lists_are_silence() -> None:
+    """As some files have them."""
+    assert resolve("sglang", outer=[], nested=[]).ids == (2, 16, 29)
+
+
+@pytest.mark.parametrize(
+    ("outer", "nested", "message"),
+    [
+        ([1, 3, 33], None, "layer 33"),
+        ([-1, 3, 5], None, "layer -1"),
+        (None, [1, 3, 33], "layer 34"),
+    ],
+)
+def test_states_the_target_does_not_have(
+    outer: list[int] | None, nested: list[int] | None, message: str
+) -> None:
+    """The first one is named as the engine counts."""
+    with pytest.raises(CheckpointError, match=rf"{message} .* 0 \.\. 31, and 32"):
+        resolve("sglang", outer=outer, nested=nested)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "fields"),
+    [(Algorithm.EAGLE, {}), (Algorithm.EAGLE3, {"eagle_config": {"use_aux_hidden_state": False}})],
+)
+def test_heads_without_auxiliary_layers(algorithm: Algorithm, fields: dict[str, Any]) -> None:
+    """They take the state behind the final norm, n + 1."""
+    assert resolve("sglang", algorithm=algorithm, **fields).ids == (DEEP + 1,)
+
+
+def test_without_a_target_the_default_stays_open() -> None:
+    """Given ids are converted all the same."""
+    assert resolve("sglang", num_layers=None).ids is None
+    assert resolve("sglang", nested=[1, 15, 28], num_layers=None).ids == (2, 16, 29)
+
+
+def test_counting_back() -> None:
+    """Ours as SGLang counts; the embeddings are the output of no layer."""
+    assert count_as_output((2, 16, 29)) == (1, 15, 28)
+    with pytest.raises(CheckpointError, match="0 is the embeddings"):
+        count_as_output((0, 16, 29))
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3, 4, 5, 6])
+def test_shallow_targets_have_no_default(num_layers: int) -> None:
+    """The message comes with a way out."""
+    with pytest.raises(CheckpointError) as caught:
+        default_aux_layer_ids(num_layers)
+    assert KEY in (caught.value.hint or "")

@@ -1,0 +1,298 @@
+"""Every kind of head and every variant against the plain version, in every published format."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from eaglebench.kv.pool import KVPool
+from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.heads.eagle1 import Eagle1Head
+from eaglebench.model.heads.head import DraftHead
+from eaglebench.model.heads.loading import load_head
+from eaglebench.model.target import Target
+from tests.checkpoints import (
+    AUX_LAYER_IDS,
+    FORMATS,
+    HIDDEN,
+    VOCAB,
+    make_eagle1_tensors,
+    make_head_tensors,
+    make_model,
+    publish_eagle1,
+    publish_eagle3,
+)
+from tests.plain_heads import PlainHead, plain_head
+
+CPU = torch.device("cpu")
+NUM_TOKENS = 11
+NUM_LEVELS = 2
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+SLOTS = (np.random.default_rng(0).permutation(NUM_TOKENS + NUM_LEVELS) + 1).astype(np.int64)
+
+
+def make_target(dtype: torch.dtype = torch.float64, **changes: Any) -> Target:
+    """A target of six layers."""
+    torch.set_num_threads(1)
+    return Target(make_model(dtype=dtype, **changes))
+
+
+def random_ids(count: int = NUM_TOKENS + NUM_LEVELS) -> Tensor:
+    """Tokens after each slot."""
+    return torch.randint(0, VOCAB, (count,), generator=torch.Generator().manual_seed(2))
+
+
+def states_of(target: Target, wanted: tuple[int, ...]) -> Tensor:
+    """[NUM_TOKENS, len(wanted) * hidden] states of the target over random tokens."""
+    plan = make_plan([PlanRow(SLOTS[:NUM_TOKENS], NUM_TOKENS)], device=CPU, backend="loop")
+    output = target.forward(
+        random_ids(NUM_TOKENS),
+        torch.arange(NUM_TOKENS),
+        plan,
+        target.make_pool(32),
+        torch.tensor([0]),
+        wanted,
+    )
+    assert output.aux is not None
+    return output.aux
+
+
+def run_head(head: DraftHead, aux: Tensor, pieces: list[int]) -> tuple[Tensor, Tensor, KVPool]:
+    """Hidden states, logits and pool after the extend in pieces and some levels."""
+    ids, pool = random_ids(), head.make_pool(32, fill=float("nan"))
+    hidden: list[Tensor] = []
+    start = 0
+    for size in [*pieces, *[1] * NUM_LEVELS]:
+        end = start + size
+        features = head.fuse(aux[start:end]) if start < NUM_TOKENS else hidden[-1][-1:]
+        plan = make_plan([PlanRow(SLOTS[:end], size)], device=CPU, backend="loop")
+        hidden.append(head.forward(ids[start:end], features, torch.arange(start, end), plan, pool))
+        start = end
+    joined = torch.cat(hidden)
+    return joined, head.logits(joined), pool
+
+
+def run_plain3(plain: PlainHead, embedding: Tensor, aux: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Hidden states, logits and keys of the same slots."""
+    embedded = embedding[random_ids()]
+    features = plain.fuse3(list(aux.chunk(aux.shape[-1] // HIDDEN, dim=-1)))
+    hidden, logits = plain.run3(embedded[:NUM_TOKENS], features)
+    for count in range(NUM_TOKENS + 1, NUM_TOKENS + NUM_LEVELS + 1):
+        features = torch.cat([features, hidden[-1:]])
+        hidden, logits = plain.run3(embedded[:count], features)
+    return hidden, logits, plain.keys(plain.inputs3(embedded, features))
+
+
+def run_plain1(plain: PlainHead, target: Target, states: Tensor) -> tuple[Tensor, Tensor]:
+    """Hidden states and logits of the same slots."""
+    embedding = plain.weights.get("embed_tokens.weight", target.embedding.weight)
+    embedded, lm_head = embedding[random_ids()], target.embedding.weight
+    hidden, logits = plain.run1(embedded[:NUM_TOKENS], states, lm_head)
+    for count in range(NUM_TOKENS + 1, NUM_TOKENS + NUM_LEVELS + 1):
+        states = torch.cat([states, hidden[-1:]])
+        hidden, logits = plain.run1(embedded[:count], states, lm_head)
+    return hidden, logits
+
+
+def assert_close(got: Tensor, expected: Tensor) -> None:
+    """Equal within what the dtype allows."""
+    assert got.dtype == expected.dtype
+    assert torch.allclose(got, expected, atol=TOLERANCE[got.dtype], rtol=0)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("form", FORMATS)
+def test_eagle3_of_every_format_equals_the_plain_version(
+    tmp_path: Path, form: str, dtype: torch.dtype
+) -> None:
+    """Hidden states, logits and keys, over the states of the target that the format means."""
+    is_silent = form == "safeailab"
+    target = make_target(dtype, num_hidden_layers=8 if is_silent else 6)
+    wanted = (2, 4, 5) if is_silent else AUX_LAYER_IDS
+    folder = publish_eagle3(tmp_path, form, aux_layer_ids=None if is_silent else AUX_LAYER_IDS)
+    head = load_head(folder, target)
+    aux = states_of(target, wanted)
+    expected = run_plain3(plain_head(make_head_tensors(), dtype), target.embedding.weight, aux)
+
+    hidden, logits, pool = run_head(head, states_of(target, head.aux_layer_ids), [NUM_TOKENS])
+    keys, _ = pool.gather(0, torch.from_numpy(SLOTS))
+
+    assert head.aux_layer_ids == wanted
+    assert_close(hidden, expected[0])
+    assert_close(logits, expected[1])
+    assert_close(keys.transpose(0, 1), expected[2])
+
+
+@pytest.mark.parametrize("pieces", [[NUM_TOKENS], [4, 1, 6]])
+def test_pieces_change_nothing(tmp_path: Path, pieces: list[int]) -> None:
+    """An extend in chunks gives the plain version's states, within 1e-10."""
+    target = make_target()
+    head = load_head(publish_eagle3(tmp_path, "sglang"), target)
+    aux = states_of(target, AUX_LAYER_IDS)
+    plain = plain_head(make_head_tensors(), torch.float64)
+
+    hidden, logits, _ = run_head(head, aux, pieces)
+
+    expected = run_plain3(plain, target.embedding.weight, aux)
+    assert_close(hidden, expected[0])
+    assert_close(logits, expected[1])
+
+
+VARIANTS: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any]]] = {
+    # what the file has besides, what its config says, what the plain version is told
+    "fc bias": (("fc.bias",), {"bias": True}, {}),
+    "own embeddings": (("embed_tokens",), {}, {}),
+    "biases of q, k, v": (("qkv_bias",), {"attention_bias": True}, {}),
+    "biases of q, k, v, o": (("qkv_bias", "o_bias"), {"attention_bias": True}, {}),
+    "norms of q and k": (("qk_norm",), {}, {}),
+    "fc_norm": (("fc_norm",), {"fc_norm": True}, {}),
+    "use_aux_norm": (("fc_norm",), {"use_aux_norm": True}, {}),
+    "norm_before_fc": (("input_norm",), {"norm_before_fc": True}, {}),
+    "both norms": (
+        ("input_norm", "fc_norm"),
+        {"norm_before_fc": True, "fc_norm": True},
+        {},
+    ),
+    "norm_before_residual": (
+        (),
+        {"norm_before_residual": True},
+        {"norm_before_residual": True},
+    ),
+    "norm_output": ((), {"norm_output": True}, {"feeds_normed": True}),
+    "EAGLE 3.1": (
+        ("fc_norm",),
+        {"fc_norm": True, "norm_output": True},
+        {"feeds_normed": True},
+    ),
+    "window": ((), {"layer_types": ["sliding_attention"], "sliding_window": 3}, {"window": 3}),
+    "positions of three kinds": (
+        (),
+        {"rope_scaling": {"rope_type": "default", "mrope_section": [2, 1, 1]}},
+        {},
+    ),
+    "rope base": ((), {"rope_theta": 500.0}, {"theta": 500.0}),
+}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("form", ["sglang", "speculators"])
+def test_variants_of_eagle3_equal_the_plain_version(
+    tmp_path: Path, form: str, variant: str, dtype: torch.dtype
+) -> None:
+    """Whatever a config can ask for, also on the levels that follow the extend."""
+    extra, fields, told = VARIANTS[variant]
+    tensors = make_head_tensors(*extra)
+    target = make_target(dtype)
+    head = load_head(publish_eagle3(tmp_path, form, tensors, **fields), target)
+    aux = states_of(target, AUX_LAYER_IDS)
+    embedding = tensors.get("embed_tokens.weight", target.embedding.weight).to(dtype)
+
+    hidden, logits, _ = run_head(head, aux, [NUM_TOKENS])
+
+    expected = run_plain3(plain_head(tensors, dtype, **told), embedding, aux)
+    assert_close(hidden, expected[0])
+    assert_close(logits, expected[1])
+
+
+def test_variants_matter() -> None:
+    """The plain version itself gives other logits for every variant that is told to it."""
+    generator = torch.Generator().manual_seed(3)
+    aux = torch.randn(NUM_TOKENS, 3 * HIDDEN, dtype=torch.float64, generator=generator)
+    embedding = torch.randn(VOCAB, HIDDEN, dtype=torch.float64, generator=generator)
+    usual = run_plain3(plain_head(make_head_tensors(), torch.float64), embedding, aux)[1]
+
+    for extra, _, told in VARIANTS.values():
+        plain = plain_head(make_head_tensors(*extra), torch.float64, **told)
+        differs = not torch.allclose(run_plain3(plain, embedding, aux)[1], usual, atol=1e-3)
+        assert differs == bool(set(extra) - {"embed_tokens"} or told)
+
+
+def test_a_head_without_auxiliary_layers_takes_the_last_state(tmp_path: Path) -> None:
+    """`use_aux_hidden_state` false: the state behind the final norm, without fc."""
+    tensors = make_head_tensors()
+    del tensors["fc.weight"]
+    target = make_target()
+    block = {"use_aux_hidden_state": False}
+    folder = publish_eagle3(tmp_path, "vllm", tensors, aux_layer_ids=None, eagle_config=block)
+    head = load_head(folder, target)
+    states = states_of(target, (target.normed_state_id,))
+
+    hidden, logits, _ = run_head(head, states_of(target, head.aux_layer_ids), [NUM_TOKENS])
+
+    plain = plain_head(tensors, torch.float64)
+    expected = run_plain3(plain, target.embedding.weight, states)
+    assert_close(hidden, expected[0])
+    assert_close(logits, expected[1])
+
+
+def test_more_auxiliary_layers(tmp_path: Path) -> None:
+    """Four states, the one after the last layer among them, make features as three do."""
+    tensors = make_head_tensors("fc_norm", num_aux=4)
+    target = make_target()
+    wanted = (1, 3, 5, 6)
+    folder = publish_eagle3(tmp_path, "speculators", tensors, aux_layer_ids=wanted, fc_norm=True)
+    head = load_head(folder, target)
+    aux = states_of(target, wanted)
+
+    _, logits, _ = run_head(head, aux, [NUM_TOKENS])
+
+    plain = plain_head(tensors, torch.float64)
+    assert head.aux_layer_ids == wanted
+    assert_close(logits, run_plain3(plain, target.embedding.weight, aux)[1])
+
+
+@pytest.mark.parametrize("width", [16, 64])
+def test_a_head_of_another_width_than_its_target(tmp_path: Path, width: int) -> None:
+    """With embeddings of its own, over a target of another hidden size."""
+    target = make_target(hidden_size=width)
+    tensors = make_head_tensors("embed_tokens")
+    tensors["fc.weight"] = (
+        torch.randn(HIDDEN, 3 * width, generator=torch.Generator().manual_seed(4)) * 0.3
+    )
+    folder = publish_eagle3(tmp_path, "sglang", tensors, target_hidden_size=width)
+    head = load_head(folder, target)
+    aux = states_of(target, AUX_LAYER_IDS)
+
+    _, logits, _ = run_head(head, aux, [NUM_TOKENS])
+
+    plain = plain_head(tensors, torch.float64)
+    embedded = plain.weights["embed_tokens.weight"][random_ids()][:NUM_TOKENS]
+    _, expected = plain.run3(embedded, plain.fuse3(list(aux.chunk(3, dim=-1))))
+    assert_close(logits[:NUM_TOKENS], expected)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("extra", [(), ("fc.bias",), ("embed_tokens",), ("qkv_bias",)])
+@pytest.mark.parametrize("form", ["safeailab", "sglang", "vllm", "speculators"])
+def test_eagle1_of_every_format_equals_the_plain_version(
+    tmp_path: Path, form: str, extra: tuple[str, ...], dtype: torch.dtype
+) -> None:
+    """Over the target's state behind its final norm, through the target's own lm_head."""
+    tensors = make_eagle1_tensors(*extra)
+    target = make_target(dtype)
+    head = load_head(publish_eagle1(tmp_path, form, tensors), target)
+    states = states_of(target, (target.normed_state_id,))
+
+    hidden, logits, _ = run_head(head, states_of(target, head.aux_layer_ids), [4, 1, 6])
+
+    expected = run_plain1(plain_head(tensors, dtype), target, states)
+    assert isinstance(head, Eagle1Head)
+    assert head.draft_vocab_size == VOCAB
+    assert head.target_ids(torch.tensor([5, 200])).tolist() == [5, 200]
+    assert_close(hidden, expected[0])
+    assert_close(logits, expected[1])
+
+
+def test_eagle1_with_an_lm_head_of_its_own(tmp_path: Path) -> None:
+    """It is used, and said to be."""
+    tensors = make_eagle1_tensors() | {"lm_head.weight": torch.ones(VOCAB, HIDDEN)}
+    target = make_target()
+    head = load_head(publish_eagle1(tmp_path, "safeailab", tensors), target)
+    hidden = torch.randn(2, HIDDEN, dtype=torch.float64)
+
+    assert torch.allclose(head.logits(hidden), hidden.sum(-1, keepdim=True).expand(2, VOCAB))
+    assert head.report.sources["lm_head.weight"] == "lm_head.weight"

@@ -10,15 +10,22 @@ PORTABLE = ("target_sha256", "draft_sha256", "tokenizer_sha256", "dtype")
 
 
 def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
-    """Why the two measured different work; empty where they did not."""
+    """Why the two measured different work; empty where they did not.
+
+    An option that one of them does not know yet did not exist then, and counts as left alone.
+    """
     found = []
     for name in ("suite", "suite_version", "suite_sha256"):
         mine, theirs = getattr(candidate, name), getattr(baseline, name)
         if mine != theirs:
             found.append(f"{name}: {_short(mine)} here, {_short(theirs)} in the baseline")
             break  # a different suite differs in everything else too
-    found += _differences(candidate.workload, baseline.workload)
-    return found
+    shared = candidate.workload.keys() & baseline.workload.keys()
+    mine, theirs = (
+        {name: workload[name] for name in shared}
+        for workload in (candidate.workload, baseline.workload)
+    )
+    return found + _differences(mine, theirs)
 
 
 def exact_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:

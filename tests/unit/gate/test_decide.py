@@ -192,6 +192,13 @@ def test_what_differs_is_named(changes: dict[str, object], named: str) -> None:
     assert any(named in finding.reason for finding in judgement.findings)
 
 
+def test_an_option_of_a_later_version_is_no_difference() -> None:
+    """A baseline stays good when options are added."""
+    run = make_snapshot(workload={"max_new_tokens": 64, "dtype": "float32", "new": 1.0})
+
+    assert judge(run, make_snapshot(), EXACT).verdict == "PASS"
+
+
 def test_counts_of_float64_travel() -> None:
     """Another machine and torch, the same models: counts compare."""
     here = {"dtype": "float64", "target_sha256": "b" * 64, "torch": "2.11.0", "arch": "arm64"}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from eaglebench.contracts.backend import ModelChoice, Runtime
+from eaglebench.contracts.head_report import HeadReport
 
 _LOADERS = {"embedded": "eaglebench.backends.loading:load_embedded"}
 DEFAULT_BACKEND = "embedded"
@@ -26,3 +27,26 @@ def open_profiler(path: Path) -> AbstractContextManager[None]:
     """Profile what runs inside the context into a Chrome trace at `path`."""
     profile_to: Any = import_module("eaglebench.backends.profiling").profile_to
     return cast("AbstractContextManager[None]", profile_to(path))
+
+
+def inspect_head(folder: Path, target: Path | None) -> HeadReport:
+    """What lies in a head's folder, held against a target where one is given.
+
+    Raises:
+        UsageError: it is no head, or does not fit.
+    """
+    inspect: Any = import_module("eaglebench.backends.heads").inspect_head
+    return cast("HeadReport", inspect(folder, target))
+
+
+def convert_head(
+    folder: Path, out: Path, form: str, target: Path | None, target_name: str | None
+) -> HeadReport:
+    """Write a head in another format into `out`, and report what lies there.
+
+    Raises:
+        UsageError: it is no head, does not fit the target, or the format can't say what it is.
+        StorageError: it can't be written.
+    """
+    convert: Any = import_module("eaglebench.backends.heads").convert_head
+    return cast("HeadReport", convert(folder, out, form, target, target_name))

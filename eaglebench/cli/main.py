@@ -42,6 +42,9 @@ COMMANDS = {
     "suites": LazyCommand("eaglebench.cli.suites_command:suites", "List what can be run."),
     "matrix": LazyCommand("eaglebench.cli.matrix_command:matrix", "Look at a matrix file."),
     "assets": LazyCommand("eaglebench.cli.assets_command:assets", "Fetch models and questions."),
+    "heads": LazyCommand(
+        "eaglebench.cli.heads_command:heads", "Look at a draft head, or write it in another format."
+    ),
     "env": LazyCommand(
         "eaglebench.cli.env_command:env", "Print what a run would record of this machine."
     ),

@@ -170,7 +170,7 @@ def _describe(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def model_choice(config: RunConfig, *, needs_draft: bool) -> ModelChoice:

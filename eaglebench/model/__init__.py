@@ -1,1 +1,1 @@
-"""The networks: the target, the EAGLE-3 head, their attention and their checkpoints."""
+"""The networks: the target, the draft heads, their attention and their checkpoints."""

@@ -12,6 +12,7 @@ results/runs/<id>/
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -34,6 +35,7 @@ from eaglebench.store.records import (
 Status = Literal["running", "done", "failed", "partial"]
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _SLUG_LENGTH = 60
+_TIME_LENGTH = len("20261130T021300Z")
 _LATEST = re.compile(r"latest(?:~(\d+))?")
 
 
@@ -230,8 +232,29 @@ def find_run(root: Path, name: str) -> RunFolder:
 
 
 def list_runs(root: Path) -> list[RunFolder]:
-    """All runs, oldest first (ids begin with the time)."""
+    """All runs, oldest first: by the time in their ids, then by the time in their manifests.
+
+    Where that is equal as well, or a manifest can't be read, the id decides.
+    """
     folder = root / "runs"
     if not folder.is_dir():
         return []
-    return [RunFolder(p) for p in sorted(folder.iterdir()) if (p / "run.json").is_file()]
+    found = [path for path in folder.iterdir() if (path / "run.json").is_file()]
+    seconds = Counter(path.name[:_TIME_LENGTH] for path in found)
+    keys = {
+        path: (
+            path.name[:_TIME_LENGTH],
+            _started(path) if seconds[path.name[:_TIME_LENGTH]] > 1 else "",
+            path.name,
+        )
+        for path in found
+    }
+    return [RunFolder(path) for path in sorted(found, key=keys.__getitem__)]
+
+
+def _started(path: Path) -> str:
+    """When a run says it was started; looked at only to order runs of one second."""
+    try:
+        return str(RunFolder(path).manifest().get("started", ""))
+    except InputFileError:
+        return ""

@@ -24,9 +24,9 @@ from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.config import HeadConfig
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 
-COUNTED_AS_OUTPUT = "sglang: id k is the output of layer k, ours k + 1"
-COUNTED_AS_INPUT = "vllm: id k is the state after k layers, ours k"
-AS_IT_STANDS = "nested, yet as vllm counts"
+COUNTED_AS_OUTPUT = "as sglang counts: id k is the output of layer k, the state after k + 1 layers"
+COUNTED_AS_INPUT = "as vllm counts: id k is the state after k layers"
+AS_IT_STANDS = "in eagle_config, yet as vllm counts: id k is the state after k layers"
 BY_DEFAULT = "no ids: the default 2, n // 2, n - 3 of a target with n layers"
 LAST_STATE = "no auxiliary layers: the state behind the target's final norm"
 _VLLM_NAMES = {"Eagle3LlamaForCausalLM", "Eagle3Speculator", "Eagle3DraftModel"}
@@ -89,13 +89,18 @@ def count_as_output(ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(index - 1 for index in ids)
 
 
+def usual_layers(num_layers: int) -> tuple[int, int, int]:
+    """What the default comes to, whether or not the target is deep enough for it."""
+    return (2, num_layers // 2, num_layers - 3)
+
+
 def default_aux_layer_ids(num_layers: int) -> tuple[int, ...]:
     """The layers every published engine takes when the config is silent: (2, n // 2, n - 3).
 
     Raises:
         CheckpointError: the target is too shallow for three different layers.
     """
-    ids = _usual(num_layers)
+    ids = usual_layers(num_layers)
     if list(ids) != sorted(set(ids)) or ids[0] < 0:
         raise CheckpointError(
             f"the default auxiliary layers of a target with {num_layers} layers are {ids}, "
@@ -103,10 +108,6 @@ def default_aux_layer_ids(num_layers: int) -> tuple[int, ...]:
             hint="set eagle_aux_hidden_state_layer_ids in the head's config.json",
         )
     return ids
-
-
-def _usual(num_layers: int) -> tuple[int, int, int]:
-    return (2, num_layers // 2, num_layers - 3)
 
 
 def _default(num_layers: int | None) -> AuxLayers:
@@ -123,7 +124,7 @@ def _nested(
     if form is HeadFormat.SPECULATORS or _VLLM_NAMES.intersection(config.architectures or ()):
         return AuxLayers(written=ids, counting=COUNTED_AS_INPUT, ids=ids)
     shifted = tuple(index + 1 for index in ids)
-    if num_layers is not None and (num_layers in ids or ids == _usual(num_layers)):
+    if num_layers is not None and (num_layers in ids or ids == usual_layers(num_layers)):
         warning = (
             f"auxiliary layers {ids} are taken as they stand: one more, as SGLang counts, would be "
             f"{shifted}; give them at the top level of config.json to say so"

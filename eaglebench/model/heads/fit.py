@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from torch import Tensor
+from transformers import AutoConfig
 
-from eaglebench.errors import CheckpointError
+from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.model.heads.aux_layers import AuxLayers
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD, check_shapes
@@ -31,6 +33,26 @@ def facts_of(target: Target) -> TargetFacts:
         num_layers=target.num_layers,
         hidden_size=target.hidden_size,
         vocab_size=target.vocab_size,
+    )
+
+
+def read_facts(folder: Path) -> TargetFacts:
+    """The facts of a target in a folder, without its weights.
+
+    Raises:
+        UsageError: its config can't be read.
+    """
+    try:
+        config = AutoConfig.from_pretrained(str(folder)).get_text_config()
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(
+            f"can't read the config of a target from {folder}: {error}",
+            hint="give an asset name (eaglebench assets list), a folder or a Hub id",
+        ) from error
+    return TargetFacts(
+        num_layers=int(config.num_hidden_layers),
+        hidden_size=int(config.hidden_size),
+        vocab_size=int(config.vocab_size),
     )
 
 

@@ -5,7 +5,7 @@ names of the other projects to these. What a config asks for is required, what i
 place, so that a flag and a file that contradict each other are refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -25,13 +25,16 @@ IGNORED = {
     "verifier_lm_head.weight": "not used: a copy of the target's",
 }
 
-_ATTENTION = tuple(f"{LAYER}self_attn.{n}_proj" for n in "qkvo")
-_MLP = tuple(f"{LAYER}mlp.{n}_proj" for n in ("gate", "up", "down"))
-_HEAD_NORMS = {f"{LAYER}self_attn.{n}_norm.weight" for n in "qk"}
+QKV = tuple(f"{LAYER}self_attn.{n}_proj" for n in "qkv")
+OUTPUT = f"{LAYER}self_attn.o_proj"
+MLP = tuple(f"{LAYER}mlp.{n}_proj" for n in ("gate", "up", "down"))
+QUERY_NORM = f"{LAYER}self_attn.q_norm.weight"
+KEY_NORM = f"{LAYER}self_attn.k_norm.weight"
 _POST_NORM = f"{LAYER}post_attention_layernorm.weight"
 _INPUT_NORMS = {f"{LAYER}{n}.weight" for n in ("input_layernorm", "hidden_norm")}
-_BIASES = frozenset(f"{name}.bias" for name in (*_ATTENTION, *_MLP))
-_COMMON = frozenset({f"{name}.weight" for name in (*_ATTENTION, *_MLP)} | {_POST_NORM})
+_MATRICES = (*QKV, OUTPUT, *MLP)
+_BIASES = frozenset(f"{name}.bias" for name in _MATRICES)
+_COMMON = frozenset({f"{name}.weight" for name in _MATRICES} | {_POST_NORM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ def state_norm(index: int) -> str:
 
 def places_of(config: HeadConfig, algorithm: Algorithm) -> Places:
     """The places of a head with this config."""
-    optional = _BIASES | _HEAD_NORMS | {"fc.bias", EMBEDDING}
+    optional = _BIASES | {QUERY_NORM, KEY_NORM} | {"fc.bias", EMBEDDING}
     if algorithm is Algorithm.EAGLE:
         return Places(_COMMON | {"fc.weight"}, optional | {LM_HEAD})
     required = _COMMON | _INPUT_NORMS | {FINAL_NORM, LM_HEAD}
@@ -82,10 +85,20 @@ def check_shapes(
                 f"{name} has shape {tuple(tensors[name].shape)}; expected {shape} (head hidden "
                 f"{config.hidden_size}, target hidden {target_hidden}, {num_aux} auxiliary layers)"
             )
-    biases = [f"{name}.bias" for name in _ATTENTION[:3]]
-    missing = [name for name in biases if name not in tensors]
-    if missing and len(missing) < len(biases):
-        raise CheckpointError(f"of q, k and v some have a bias; missing: {', '.join(missing)}")
+    _check_whole(tensors, [f"{name}.bias" for name in QKV])
+    _check_whole(tensors, [QUERY_NORM, KEY_NORM])
+
+
+def has_bias(tensors: Collection[str], names: Iterable[str]) -> bool:
+    """Whether any of these matrices has a bias."""
+    return any(f"{name}.bias" in tensors for name in names)
+
+
+def _check_whole(tensors: Collection[str], names: Sequence[str]) -> None:
+    """All of a group or none of it."""
+    missing = [name for name in names if name not in tensors]
+    if missing and len(missing) < len(names):
+        raise CheckpointError(f"the head has some of {', '.join(names)}; missing: {missing[0]}")
 
 
 def _expected_shapes(
@@ -114,5 +127,7 @@ def _expected_shapes(
     }
     shapes |= {f"{LAYER}self_attn.{n}_proj.weight": (r, into_layer) for n, r in rows.items()}
     shapes |= {f"{LAYER}self_attn.{n}_proj.bias": (r,) for n, r in rows.items()}
-    shapes |= dict.fromkeys(_INPUT_NORMS, (hidden,)) | dict.fromkeys(_HEAD_NORMS, (width,))
+    shapes |= dict.fromkeys(_INPUT_NORMS, (hidden,)) | dict.fromkeys(
+        (QUERY_NORM, KEY_NORM), (width,)
+    )
     return shapes | {state_norm(index): (target_hidden,) for index in range(num_aux)}

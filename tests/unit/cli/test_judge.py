@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from eaglebench.cli import measure
 from eaglebench.cli.main import main
+from eaglebench.store.run_folder import find_run
 from tests.fakes import Plant, ScriptedRuntime
 
 TINY = ("run", "tiny", "-o", "out", "--max-new-tokens", "24", "--progress", "none")
@@ -41,6 +42,11 @@ def run(*args: str) -> None:
     """A stored run."""
     status, _, err = invoke(*TINY, *args)
     assert status == 0, err
+
+
+def latest_run() -> Path:
+    """The folder of the newest run."""
+    return find_run(Path("out"), "latest").path
 
 
 def save(reason: str = "because") -> None:
@@ -85,7 +91,7 @@ def test_an_empty_or_foreign_run_exits_with_five() -> None:
     assert "max_new_tokens: 12 here, 24 in the baseline" in " ".join(out.split())
 
     run()
-    latest = max(Path("out/runs").iterdir())
+    latest = latest_run()
     manifest = json.loads((latest / "run.json").read_text())
     (latest / "run.json").write_text(json.dumps(manifest | {"status": "partial"}))
     assert judged("gate")[0] == 5
@@ -173,7 +179,7 @@ def test_a_bad_run_never_becomes_a_baseline(monkeypatch: pytest.MonkeyPatch) -> 
     run()
     accept = ("baseline", "accept", "tiny", "--reason", "x")
     assert "uncommitted changes" in judged(*accept)[2]
-    latest = max(Path("out/runs").iterdir())
+    latest = latest_run()
     manifest = json.loads((latest / "run.json").read_text())
     (latest / "run.json").write_text(json.dumps(manifest | {"status": "failed"}))
     assert "is failed; expected one that is done" in judged(*accept)[2]
@@ -191,7 +197,7 @@ def test_accept_shows_what_changes_and_replaces(tmp_path: Path) -> None:
     """Also out of a CI artifact, which holds one run."""
     save()
     run("--max-new-tokens", "12")
-    latest = max(Path("out/runs").iterdir())
+    latest = latest_run()
     artifact = tmp_path / "artifact" / "inner"
     shutil.copytree(latest, artifact / latest.name)
 

@@ -239,3 +239,12 @@ def test_records_do_not_accept_unknown_fields(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="surprise"):
         folder.turns()
     assert "surprise" not in TurnRecord.model_fields
+
+
+def test_runs_of_one_second_are_ordered_by_their_manifests(tmp_path: Path) -> None:
+    """The id's last digits say nothing about time."""
+    made = [make_folder(tmp_path) for _ in range(4)]
+    for number, folder in enumerate(made):
+        folder.set_status("done", started=f"2026-11-30T02:13:00.{900 - number:03}")
+
+    assert [run.run_id for run in list_runs(tmp_path)] == [f.run_id for f in made[::-1]]

@@ -89,7 +89,7 @@ def run_plain3(plain: PlainHead, embedding: Tensor, aux: Tensor) -> tuple[Tensor
 def run_plain1(plain: PlainHead, target: Target, states: Tensor) -> tuple[Tensor, Tensor]:
     """Hidden states and logits of the same slots."""
     embedding = plain.weights.get("embed_tokens.weight", target.embedding.weight)
-    embedded, lm_head = embedding[random_ids()], target.embedding.weight
+    embedded, lm_head = embedding[random_ids()], target.model.get_output_embeddings().weight
     hidden, logits = plain.run1(embedded[:NUM_TOKENS], states, lm_head)
     for count in range(NUM_TOKENS + 1, NUM_TOKENS + NUM_LEVELS + 1):
         states = torch.cat([states, hidden[-1:]])
@@ -285,6 +285,18 @@ def test_eagle1_of_every_format_equals_the_plain_version(
     assert head.target_ids(torch.tensor([5, 200])).tolist() == [5, 200]
     assert_close(hidden, expected[0])
     assert_close(logits, expected[1])
+
+
+def test_eagle1_over_a_target_whose_lm_head_is_not_its_embeddings(tmp_path: Path) -> None:
+    """Tokens come in through the one and go out through the other."""
+    target = make_target(tie_word_embeddings=False)
+    head = load_head(publish_eagle1(tmp_path, "sglang"), target)
+    states = states_of(target, (target.normed_state_id,))
+
+    _, logits, _ = run_head(head, states, [NUM_TOKENS])
+
+    plain = plain_head(make_eagle1_tensors(), torch.float64)
+    assert_close(logits, run_plain1(plain, target, states)[1])
 
 
 def test_eagle1_with_an_lm_head_of_its_own(tmp_path: Path) -> None:

@@ -1,0 +1,177 @@
+"""`config.json` of a head, written in the words of one format.
+
+Layer ids stand at the top level as vLLM counts and in `eagle_config` as SGLang does, so that both
+read the same states.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from eaglebench.model.heads.aux_layers import AuxLayers, count_as_output
+from eaglebench.model.heads.config import HeadConfig
+from eaglebench.model.heads.format import Algorithm, HeadFormat
+from eaglebench.model.heads.places import LM_HEAD, MLP, OUTPUT, QKV, QUERY_NORM, has_bias
+from eaglebench.model.heads.published import PublishedHead
+
+_SPECULATIVE_TOKENS = 3
+"""What speculators itself writes where nobody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """The target as a speculators config names it."""
+
+    name: str | None = None
+    architectures: tuple[str, ...] = ()
+
+
+def write_config(
+    head: PublishedHead,
+    to: HeadFormat,
+    *,
+    tensors: Mapping[str, Tensor],
+    aux: AuxLayers,
+    verifier: Verifier,
+) -> dict[str, Any]:
+    """The config of a head whose tensors, by place, are already those of the format."""
+    return _WRITERS[to](head, tensors, aux, verifier)
+
+
+def _safeailab_config(
+    head: PublishedHead, tensors: Mapping[str, Tensor], _aux: AuxLayers, _verifier: Verifier
+) -> dict[str, Any]:
+    fields = _flat_fields(head, tensors)
+    if has_bias(tensors, QKV):
+        fields["qkv_bias"] = True
+    if head.algorithm is Algorithm.EAGLE:
+        return {"architectures": ["LlamaForCausalLM"], **fields, "bias": "fc.bias" in tensors}
+    return {"architectures": ["LlamaForCausalLMEagle3"], **fields}
+
+
+def _sglang_config(
+    head: PublishedHead, tensors: Mapping[str, Tensor], aux: AuxLayers, _verifier: Verifier
+) -> dict[str, Any]:
+    fields = _flat_fields(head, tensors)
+    if head.algorithm is Algorithm.EAGLE:
+        # `bias` would mean the biases of attention there; fc has one in any case
+        fields["attention_bias"] = has_bias(tensors, QKV)
+        return {"architectures": ["LlamaForCausalLMEagle"], **fields}
+    config = head.config
+    block: dict[str, Any] = {"use_aux_hidden_state": config.takes_aux}
+    if aux.written is not None and aux.ids is not None:
+        fields["eagle_aux_hidden_state_layer_ids"] = list(aux.ids)
+        block["eagle_aux_hidden_state_layer_ids"] = list(count_as_output(aux.ids))
+    if config.num_aux_hidden_states is not None:
+        fields["num_aux_hidden_states"] = config.num_aux_hidden_states
+    flags = {
+        "bias": "fc.bias" in tensors,
+        "norm_before_fc": config.norms_joined,
+        "fc_norm": config.norms_each,
+        "norm_output": head.feeds_normed,
+    }
+    fields |= {name: True for name, is_on in flags.items() if is_on}
+    return {"architectures": ["LlamaForCausalLMEagle3"], **fields, "eagle_config": block}
+
+
+def _speculators_config(
+    head: PublishedHead, tensors: Mapping[str, Tensor], aux: AuxLayers, verifier: Verifier
+) -> dict[str, Any]:
+    config, kind = head.config, head.algorithm.lower()
+    layer = {
+        "model_type": "qwen3" if QUERY_NORM in tensors else "llama",
+        **_layer_fields(config),
+        "vocab_size": config.vocab_size,
+        "attention_bias": has_bias(tensors, QKV),
+        "mlp_bias": has_bias(tensors, MLP),
+        "tie_word_embeddings": False,
+    }
+    if config.window is not None:
+        layer |= {"layer_types": ["sliding_attention"], "sliding_window": config.window}
+        layer["use_sliding_window"] = True
+    outer: dict[str, Any] = {
+        "speculators_model_type": kind,
+        "speculators_config": {
+            "algorithm": kind,
+            "default_proposal_method": "greedy",
+            "proposal_methods": [
+                {"proposal_type": "greedy", "speculative_tokens": _SPECULATIVE_TOKENS}
+            ],
+            "verifier": {
+                "name_or_path": verifier.name,
+                "architectures": list(verifier.architectures),
+            },
+        },
+        "transformer_layer_config": layer,
+        "torch_dtype": _dtype_name(tensors),
+    }
+    if head.algorithm is Algorithm.EAGLE:
+        return outer | {
+            "architectures": ["EagleSpeculator", "LlamaDecoderLayer"],
+            "transformer_layer_architecture": "LlamaDecoderLayer",
+            "layernorms": False,
+            "fusion_bias": "fc.bias" in tensors,
+        }
+    ids = aux.ids if aux.written is not None else None
+    return outer | {
+        "architectures": ["Eagle3Speculator"],
+        "draft_vocab_size": len(tensors[LM_HEAD]),
+        "target_hidden_size": config.target_hidden_size,
+        "eagle_aux_hidden_state_layer_ids": None if ids is None else list(ids),
+        "norm_before_residual": bool(config.norm_before_residual),
+        "norm_before_fc": config.norms_joined,
+        "fc_norm": config.norms_each,
+        "norm_output": head.feeds_normed,
+        "tie_word_embeddings": False,
+    }
+
+
+def _flat_fields(head: PublishedHead, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    config = head.config
+    fields = {
+        "model_type": "llama",
+        **_layer_fields(config),
+        "vocab_size": config.vocab_size,
+        "tie_word_embeddings": False,
+        "torch_dtype": _dtype_name(tensors),
+    }
+    if head.algorithm is Algorithm.EAGLE3:
+        fields["draft_vocab_size"] = len(tensors[LM_HEAD])
+    if config.target_hidden_size is not None:
+        fields["target_hidden_size"] = config.target_hidden_size
+    return fields
+
+
+def _layer_fields(config: HeadConfig) -> dict[str, Any]:
+    """The one layer, with its rotary embedding in the spelling that every project reads."""
+    fields: dict[str, Any] = {
+        "hidden_size": config.hidden_size,
+        "intermediate_size": config.intermediate_size,
+        "num_attention_heads": config.num_attention_heads,
+        "num_key_value_heads": config.num_kv_heads,
+        "head_dim": config.head_width,
+        "num_hidden_layers": 1,
+        "hidden_act": config.hidden_act,
+        "rms_norm_eps": config.rms_norm_eps,
+    }
+    rope = dict(config.rope_parameters or config.rope_scaling or {})
+    fields["rope_theta"] = rope.pop("rope_theta", None) or config.rope_theta or 10000.0
+    kind = rope.get("rope_type") or rope.get("type") or "default"
+    if kind != "default" or "mrope_section" in rope:
+        fields["rope_scaling"] = {**rope, "rope_type": kind, "type": kind}
+    if config.max_position_embeddings is not None:
+        fields["max_position_embeddings"] = config.max_position_embeddings
+    return fields
+
+
+def _dtype_name(tensors: Mapping[str, Tensor]) -> str:
+    return str(tensors[f"{OUTPUT}.weight"].dtype).removeprefix("torch.")
+
+
+_WRITERS = {
+    HeadFormat.SAFEAILAB: _safeailab_config,
+    HeadFormat.SGLANG: _sglang_config,
+    HeadFormat.SPECULATORS: _speculators_config,
+}

@@ -98,7 +98,7 @@ def test_an_empty_or_foreign_run_exits_with_five() -> None:
     (latest / "requests.jsonl").write_text("")
     assert judged("gate")[0] == 5
     (latest / "run.json").write_text('{"error": "..."}')
-    status, _, err = judged("gate")
+    status, _, err = judged("gate", str(latest))
     assert status == 2
     assert "schema version None" in err
 

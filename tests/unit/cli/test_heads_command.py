@@ -12,7 +12,7 @@ from tests.checkpoints import make_eagle1_tensors, publish_eagle1
 
 def invoke(*args: str) -> tuple[int, str, str]:
     """Exit status, standard output, standard error."""
-    result = CliRunner().invoke(main, ["heads", *args])
+    result = CliRunner().invoke(main, ["heads", *args], env={"COLUMNS": "140"})
     return result.exit_code, result.stdout, result.stderr
 
 

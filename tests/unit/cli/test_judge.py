@@ -25,6 +25,7 @@ def _scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "open_runtime", lambda _choice: ScriptedRuntime(FAULT))
     monkeypatch.setattr(measure, "git_state", lambda _folder: {"sha": "1f2e3d4", "dirty": False})
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    monkeypatch.setenv("COLUMNS", "140")  # a test runner may set its own
 
 
 def invoke(*args: str) -> tuple[int, str, str]:

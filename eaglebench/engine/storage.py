@@ -132,6 +132,35 @@ class KVStorage:
         """Slots of the window pool for slots of the full pool."""
         return self._window_allocator().window_slots(slots)
 
+    def checkpoint(self, request: EngineRequest) -> None:
+        """Move whole pages whose content is settled from the request to the tree."""
+        if request.lock is None:
+            raise InvariantError(f"request {request.request_id} holds no lock to move")
+        units = self._settled_units(request)
+        key = self.policy.make_key(request.known_tokens, request.namespace).head(units)
+        request.tree_owned_slots, request.lock = self.cache.checkpoint(
+            key=key,
+            table=request.held,
+            tree_owned_slots=request.tree_owned_slots,
+            lock=request.lock,
+        )
+
+    def owned_view(self, request: EngineRequest) -> OwnedView:
+        """What the audit needs to know of a running request."""
+        return OwnedView(
+            request_id=request.request_id,
+            table=request.held,
+            tree_owned_slots=request.tree_owned_slots,
+            num_written=request.num_written,
+            draft_valid_len=request.draft_valid_len,
+            num_known_tokens=request.num_known,
+            window_start=(
+                max(0, request.num_written - slots_in_front(self.window)) if self.window else None
+            ),
+        )
+
+    # --- sizes ---------------------------------------------------------------------------------
+
     def _window_allocator(self) -> PagePairAllocator:
         if not isinstance(self.pages, PagePairAllocator):
             raise InvariantError("this engine has no window layers")
@@ -159,33 +188,6 @@ class KVStorage:
         """Leading slots whose content can be handed to the tree."""
         units = self.policy.cacheable_units(request.num_known, request.num_written)
         return min(units, request.draft_valid_len)
-
-    def checkpoint(self, request: EngineRequest) -> None:
-        """Move whole pages whose content is settled from the request to the tree."""
-        if request.lock is None:
-            raise InvariantError(f"request {request.request_id} holds no lock to move")
-        units = self._settled_units(request)
-        key = self.policy.make_key(request.known_tokens, request.namespace).head(units)
-        request.tree_owned_slots, request.lock = self.cache.checkpoint(
-            key=key,
-            table=request.held,
-            tree_owned_slots=request.tree_owned_slots,
-            lock=request.lock,
-        )
-
-    def owned_view(self, request: EngineRequest) -> OwnedView:
-        """What the audit needs to know of a running request."""
-        return OwnedView(
-            request_id=request.request_id,
-            table=request.held,
-            tree_owned_slots=request.tree_owned_slots,
-            num_written=request.num_written,
-            draft_valid_len=request.draft_valid_len,
-            num_known_tokens=request.num_known,
-            window_start=(
-                max(0, request.num_written - slots_in_front(self.window)) if self.window else None
-            ),
-        )
 
 
 def _make_pages(config: EngineConfig, geometry: PageGeometry) -> PageAllocator:

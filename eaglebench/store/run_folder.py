@@ -203,7 +203,8 @@ class RunFolder:
             rows = pq.read_table(parquet).to_pylist()
             for row in rows[:1]:  # one row of a typed table stands for all of them
                 StepRecord.model_validate(row)
-            return [StepRecord.model_construct(**row) for row in rows] + appended
+            # a chain's rows may lack parents; finding the default out each time is slow
+            return [StepRecord.model_construct(**{"parents": [], **row}) for row in rows] + appended
         except (OSError, pa.ArrowException, ValidationError) as error:
             raise InputFileError(parquet, f"is no table of verify steps: {error}") from error
 

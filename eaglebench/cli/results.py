@@ -62,7 +62,7 @@ def load_document(folder: RunFolder) -> ReportDocument:
 
 def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[str]:
     """Remarks on a run: what its numbers don't say by themselves."""
-    page_sizes = sorted({record.page_size for record in folder.turns()})
+    page_sizes = sorted({turn.page_size for turn in run.turns})
     notes = run_notes(rows, page_sizes, run.models.get("warnings", ()))
     notes += window_notes(run.models, run.config)
     notes += folder.notices()

@@ -21,6 +21,7 @@ class MeasuredTurn:
     question_id: str
     turn: int
     is_measured: bool
+    page_size: int
     num_draft_nodes: int
     prompt_token_ids: tuple[int, ...]
     output_token_ids: tuple[int, ...]

@@ -6,6 +6,8 @@ Made from a run folder, or read from a committed baseline; the gate knows nothin
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+PPM = 1_000_000
+"""Logs of ratios are stored in millionths, as integers."""
 AL_DEFINITION = "emitted/verify_steps"
 """Acceptance length: tokens that verify steps delivered / verify steps, pooled."""
 

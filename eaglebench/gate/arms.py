@@ -4,12 +4,9 @@ The engine is exact, so every difference has a cause. A near-tie is none; anythi
 of the draft's or the target's state, whichever way the acceptance length moved.
 """
 
-from collections.abc import Sequence
-
 from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.gate.lengths import length_finding
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.metrics import ACCEPTANCE
-from eaglebench.stats.pairing import Pair
 
 FAULTS = ("draft-state", "target-state")
 NEAR_TIE_SHARE = 1 / 20
@@ -22,7 +19,7 @@ def judge_arm(cell_id: str, arm: str, difference: Difference) -> Finding:
     faults = [pair for pair in pairs if pair.kind in FAULTS]
     failed = [pair for pair in pairs if pair.kind == "failed"]
     ties = [pair for pair in pairs if pair.kind == "near-tie"]
-    compared = [pair for pair in pairs if pair.kind not in {"failed", "diverged-prompt"}]
+    compared = [pair for pair in pairs if pair.tier != "unpaired"]
     verdict: Verdict
     if not compared:
         verdict, reason, named = "NOT_COMPARABLE", "no turn ran in both arms", failed
@@ -42,26 +39,7 @@ def judge_arm(cell_id: str, arm: str, difference: Difference) -> Finding:
         verdict, named = "PASS", ties
         reason = f"{len(compared) - len(ties)} of {len(compared)} turns identical"
         reason += f", {len(ties)} near-ties" if ties else ""
-    return Finding(
-        cell_id=cell_id,
-        arm=arm,
-        metric=ACCEPTANCE,
-        verdict=verdict,
-        reason=reason,
-        before=difference.other_counts.acceptance_length,
-        after=difference.counts.acceptance_length,
-        change=difference.acceptance,
-        tier=_tier(compared),
-        questions=tuple(dict.fromkeys(pair.question_id for pair in named)),
-    )
-
-
-def _tier(pairs: Sequence[Pair]) -> str:
-    """The last tier that any turn fell into."""
-    tiers = {pair.tier for pair in pairs}
-    return next(
-        (tier for tier in ("diverged", "matched", "identical") if tier in tiers), "unpaired"
-    )
+    return length_finding(cell_id, arm, difference, verdict, reason, (compared, named))
 
 
 def _share(change: float | None) -> str:

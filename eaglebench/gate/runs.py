@@ -3,12 +3,12 @@
 Here a clear difference is no fault by itself, it is what changed: its direction decides.
 """
 
+from dataclasses import replace
+
 from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.gate.lengths import length_finding
 from eaglebench.stats.bootstrap import LengthInterval
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.metrics import ACCEPTANCE
-
-_ORDER = ("diverged", "matched", "identical")
 
 
 def judge_runs(
@@ -29,20 +29,8 @@ def judge_runs(
         if interval is not None:
             reason += f"; acceptance length {interval.change:+.2%}, on other prompts between "
             reason += f"{interval.low:+.2%} and {interval.high:+.2%}"
-    tiers = {pair.tier for pair in compared}
-    return Finding(
-        cell_id=cell_id,
-        arm=arm,
-        metric=ACCEPTANCE,
-        verdict=verdict,
-        reason=reason,
-        before=difference.other_counts.acceptance_length,
-        after=difference.counts.acceptance_length,
-        change=difference.acceptance,
-        half_width=interval.half_width if interval else None,
-        tier=next((tier for tier in _ORDER if tier in tiers), "unpaired"),
-        questions=tuple(dict.fromkeys(pair.question_id for pair in changed)),
-    )
+    finding = length_finding(cell_id, arm, difference, verdict, reason, (compared, changed))
+    return replace(finding, half_width=interval.half_width if interval else None)
 
 
 def _direction(change: float | None) -> Verdict:

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from math import expm1, hypot
 
 from eaglebench.contracts.knobs import BASELINE_ARM
-from eaglebench.contracts.snapshot import ArmCounts, ArmNoise
+from eaglebench.contracts.snapshot import PPM, ArmCounts, ArmNoise
 from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.policy import IMPLAUSIBLE, Policy
 from eaglebench.gate.rule import decide
 from eaglebench.stats.multiple import holm
 from eaglebench.stats.throughput import LEAST_PAIRS, pairs_needed, smallest_effect
 from eaglebench.stats.welch import one_sided
-
-PPM = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

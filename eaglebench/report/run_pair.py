@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
+from eaglebench.report.terminal import WIDE
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import COUNTERS, relative_change
-
-WIDE = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eaglebench.contracts.verdict import BY_WEIGHT, Finding, Judgement, Verdict
+from eaglebench.report.terminal import WIDE
 from eaglebench.stats.metrics import ACCEPTANCE
 
 STYLES: dict[Verdict, str] = {
@@ -18,7 +19,6 @@ STYLES: dict[Verdict, str] = {
     "NOT_COMPARABLE": "magenta",
     "FAILED": "bold red",
 }
-WIDE = 120
 SHOWN = 60
 SHOWN_QUESTIONS = 8
 

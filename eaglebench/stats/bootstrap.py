@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eaglebench.contracts.snapshot import QuestionCounts
+from eaglebench.stats.resampling import RESAMPLES, SEED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     Counted = NDArray[np.float64]
 
-RESAMPLES = 9999
-SEED = 20260101
 LEAST_QUESTIONS = 30
 LEAST_STEPS = 50
 """Below so many questions, or verify steps a question, no claim about other prompts is made."""

@@ -68,6 +68,13 @@ class Pair:
         return "matched" if self.has_same_output else "diverged"
 
 
+def farthest_tier(pairs: Sequence[Pair]) -> Tier:
+    """The tier of the turn that can be compared least; `unpaired` without one."""
+    tiers = {pair.tier for pair in pairs}
+    order: tuple[Tier, ...] = ("diverged", "matched", "identical")
+    return next((tier for tier in order if tier in tiers), "unpaired")
+
+
 def pair_turns(
     candidate: Sequence[MeasuredTurn], baseline: Sequence[MeasuredTurn], tau: Tau
 ) -> list[Pair]:

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 
 from eaglebench.contracts.measured import MeasuredTurn
-
-RESAMPLES = 9999
-SEED = 20260101
+from eaglebench.stats.resampling import RESAMPLES, SEED
 
 
 def sign_flip_p_value(

@@ -5,12 +5,11 @@ from hashlib import sha256
 
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
-from eaglebench.contracts.snapshot import ArmCounts, ArmNoise, QuestionCounts, Snapshot
+from eaglebench.contracts.snapshot import PPM, ArmCounts, ArmNoise, QuestionCounts, Snapshot
 from eaglebench.stats.acceptance import Counts, accepted_at, pool, speed
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 
 DIGEST_LENGTH = 8
-PPM = 1_000_000
 WORKLOAD = (
     "model",
     "draft_model",

@@ -11,6 +11,7 @@ from math import expm1, log
 from typing import Any
 
 from eaglebench.contracts.measured import MeasuredBlock
+from eaglebench.stats.resampling import RESAMPLES, SEED
 
 ALPHA = 0.01
 POWER = 0.8
@@ -18,8 +19,6 @@ LEAST_PAIRS = 8
 """An exact sign-flip test needs seven pairs to reach p < 0.01."""
 TRIMMED = 0.1
 BCA_FROM = 20
-RESAMPLES = 9999
-SEED = 20260101
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

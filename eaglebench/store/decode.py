@@ -58,6 +58,7 @@ def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
         question_id=record.question_id,
         turn=record.turn,
         is_measured=record.measured,
+        page_size=record.page_size,
         num_draft_nodes=num_draft_nodes(record.num_draft_tokens) if record.num_steps else 0,
         prompt_token_ids=tuple(record.prompt_token_ids),
         output_token_ids=tuple(record.output_token_ids),

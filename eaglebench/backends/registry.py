@@ -7,6 +7,13 @@ from typing import Any, cast
 
 from eaglebench.contracts.backend import ModelChoice, Runtime
 from eaglebench.contracts.head_report import HeadReport
+from eaglebench.contracts.training import (
+    TrainingFiles,
+    TrainingListener,
+    TrainingMachine,
+    TrainingRecipe,
+    TrainingReport,
+)
 
 _LOADERS = {"embedded": "eaglebench.backends.loading:load_embedded"}
 DEFAULT_BACKEND = "embedded"
@@ -50,3 +57,19 @@ def convert_head(
     """
     convert: Any = import_module("eaglebench.backends.heads").convert_head
     return cast("HeadReport", convert(folder, out, form, target, target_name))
+
+
+def train_head(
+    files: TrainingFiles,
+    recipe: TrainingRecipe,
+    machine: TrainingMachine,
+    listener: TrainingListener,
+) -> TrainingReport:
+    """Make a head for a target, or go on where an earlier call was stopped.
+
+    Raises:
+        UsageError: something given does not fit the target or what was begun.
+        StorageError: the folder can't be written.
+    """
+    maker: Any = import_module("eaglebench.training.make_head").HeadMaker
+    return cast("TrainingReport", maker(files, recipe, machine, listener).make())

@@ -45,6 +45,9 @@ COMMANDS = {
     "heads": LazyCommand(
         "eaglebench.cli.heads_command:heads", "Look at a draft head, or write it in another format."
     ),
+    "train-head": LazyCommand(
+        "eaglebench.cli.train_head_command:train_head", "Make a draft head for a target."
+    ),
     "env": LazyCommand(
         "eaglebench.cli.env_command:env", "Print what a run would record of this machine."
     ),

@@ -127,7 +127,7 @@ def _attend(
         if form.sinks is not None:
             per_query = form.sinks.view(num_kv_heads, groups, 1).expand(-1, -1, num_queries)
             sinks = per_query.reshape(num_kv_heads, groups * num_queries, 1)
-        attended = _explicit(folded, keys, values, bias, form, sinks)
+        attended = plain_attention(folded, keys, values, bias, form, sinks)
     out.copy_(
         attended.view(num_kv_heads, groups, num_queries, head_dim)
         .permute(2, 0, 1, 3)
@@ -135,7 +135,7 @@ def _attend(
     )
 
 
-def _explicit(
+def plain_attention(
     query: Tensor,
     keys: Tensor,
     values: Tensor,
@@ -192,7 +192,7 @@ class PaddedAttention:
             sinks = None
             if form.sinks is not None:
                 sinks = form.sinks.view(1, -1, 1, 1).expand(batch, -1, num_queries, 1)
-            attended = _explicit(
+            attended = plain_attention(
                 padded,
                 keys.repeat_interleave(groups, dim=1),
                 values.repeat_interleave(groups, dim=1),

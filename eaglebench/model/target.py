@@ -256,6 +256,7 @@ class Target:
         pool: LayerPools,
         logit_rows: Tensor,
         aux_layer_ids: Sequence[int] = (),
+        attention: PagedAttention | None = None,
     ) -> TargetOutput:
         """Compute all rows of a flattened batch.
 
@@ -267,6 +268,7 @@ class Target:
             logit_rows: [num_logit_rows] int64, rows of the batch whose logits are wanted.
             aux_layer_ids: id k asks for the hidden state that enters decoder layer k. With n
                 layers, n is the state that enters the final norm, n + 1 the one that leaves it.
+            attention: instead of the one that the target was loaded for.
 
         Raises:
             UsageError: a state was asked for that this model does not show.
@@ -276,7 +278,7 @@ class Target:
             input_ids=token_ids[None],
             position_ids=positions[None],
             use_cache=False,
-            paged=PagedCall(plan, pool, self.attention, self.layers),
+            paged=PagedCall(plan, pool, attention or self.attention, self.layers),
         )
         self._captured[self.normed_state_id] = output.last_hidden_state[0]
         hidden = output.last_hidden_state[0].index_select(0, logit_rows)

@@ -77,6 +77,14 @@ class HubTokenizer:
         Raises:
             UsageError: there is no chat template, or it refuses these messages.
         """
+        return self.encode(self.render_chat_text(messages))
+
+    def render_chat_text(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """The text of a conversation, ready for the assistant's turn.
+
+        Raises:
+            UsageError: there is no chat template, or it refuses these messages.
+        """
         if not self._tokenizer.chat_template:
             raise UsageError(
                 f"the tokenizer of {self._source} has no chat template",
@@ -91,4 +99,4 @@ class HubTokenizer:
                 f"the chat template of {self._source} refuses this conversation: {error}",
                 hint="leave out --system-prompt, or use --prompt-format raw",
             ) from error
-        return self.encode(str(text))
+        return str(text)

@@ -5,19 +5,13 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from tools.train_tiny.head import TrainableHead
+from eaglebench.training.blueprint import published_tensors
+from eaglebench.training.trainable import TrainableHead
 from tools.train_tiny.head_training import AUX_LAYER_IDS
 from tools.train_tiny.target import HEADS, HIDDEN, KV_HEADS, MLP
 from tools.train_tiny.tokens import DRAFT_TOKEN_IDS, VOCAB_SIZE, save_tokenizer
-
-_BLOCKS = {
-    "self_attn": ("q_proj", "k_proj", "v_proj", "o_proj"),
-    "mlp": ("gate_proj", "up_proj", "down_proj"),
-}
-_OUTER = ("fc", "norm", "lm_head")
 
 TARGET_CARD = """# tiny
 
@@ -49,31 +43,14 @@ def save_target(model: LlamaForCausalLM, folder: Path, right: float) -> None:
 def save_head(head: TrainableHead, folder: Path, rope_theta: float, matches: list[float]) -> None:
     """Weights, config and card of the head."""
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {n: t.detach().to(torch.bfloat16).contiguous() for n, t in _tensors(head).items()}
-    save_file(tensors | _vocabulary(), folder / "model.safetensors")
+    tensors = published_tensors(head, torch.tensor(DRAFT_TOKEN_IDS), VOCAB_SIZE)
+    save_file(tensors, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(_config(rope_theta), indent=1) + "\n")
     shown = ", ".join(f"{match:.3f}" for match in matches)
     card = HEAD_CARD.format(
         levels=len(matches), vocab=len(DRAFT_TOKEN_IDS), all_vocab=VOCAB_SIZE, matches=shown
     )
     (folder / "README.md").write_text(card)
-
-
-def _tensors(head: TrainableHead) -> dict[str, Tensor]:
-    named: dict[str, Tensor] = {}
-    for name, parameter in head.named_parameters():
-        module = name.split(".", maxsplit=1)[0]
-        block = next((f"{b}." for b, members in _BLOCKS.items() if module in members), "")
-        named[name if module in _OUTER else f"midlayer.{block}{name}"] = parameter
-    return named
-
-
-def _vocabulary() -> dict[str, Tensor]:
-    """`d2t` holds offsets, `t2d` marks what can be proposed."""
-    target_ids = torch.tensor(DRAFT_TOKEN_IDS)
-    marked = torch.zeros(VOCAB_SIZE, dtype=torch.bool)
-    marked[target_ids] = True
-    return {"d2t": target_ids - torch.arange(len(target_ids)), "t2d": marked}
 
 
 def _config(rope_theta: float) -> dict[str, object]:

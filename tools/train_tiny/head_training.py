@@ -7,9 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
+from eaglebench.training.optimizer import Optimizers
+from eaglebench.training.trainable import HeadSize, PastLevel, TrainableHead
 from tools.train_tiny.batches import make_batch
-from tools.train_tiny.head import TrainableHead
-from tools.train_tiny.optimizer import Optimizers
+from tools.train_tiny.rates import RATES
 from tools.train_tiny.target import HEADS, HIDDEN, KV_HEADS, MLP
 from tools.train_tiny.tokens import DRAFT_TOKEN_IDS
 
@@ -22,14 +23,16 @@ DECAY = 0.3
 def make_head(seed: int) -> TrainableHead:
     """An untrained head."""
     torch.manual_seed(seed)
-    return TrainableHead(
+    size = HeadSize(
         hidden=HIDDEN,
         mlp=MLP,
         heads=HEADS,
         kv_heads=KV_HEADS,
+        head_dim=HIDDEN // HEADS,
         num_aux=len(AUX_LAYER_IDS),
         vocab=len(DRAFT_TOKEN_IDS),
     )
+    return TrainableHead(size)
 
 
 def train_head(
@@ -37,7 +40,7 @@ def train_head(
 ) -> list[float]:
     """Train; returns the match with the target's argmax by level on new text."""
     rng = random.Random(seed)
-    optimizers = Optimizers(head, num_steps)
+    optimizers = Optimizers(head, num_steps, RATES)
     for step in range(1, num_steps + 1):
         loss, matches = head_loss(model, head, *make_batch(rng))
         optimizers.step(loss)
@@ -57,7 +60,7 @@ def head_loss(
     embed = model.get_input_embeddings()
     rows = ids.shape[1] - 1 - NUM_LEVELS
     features = head.fc(aux[:, :rows])
-    past: list[tuple[Tensor, Tensor]] = []
+    past: list[PastLevel] = []
     total = torch.zeros(())
     matches = []
     for level in range(NUM_LEVELS):

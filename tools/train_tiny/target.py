@@ -7,8 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from eaglebench.training.optimizer import Optimizers
 from tools.train_tiny.batches import make_batch
-from tools.train_tiny.optimizer import Optimizers
+from tools.train_tiny.rates import RATES
 from tools.train_tiny.tokens import BOS, EOS, VOCAB_SIZE
 
 HIDDEN, MLP, HEADS, KV_HEADS, LAYERS = 96, 224, 4, 2, 4
@@ -37,7 +38,7 @@ def make_target(seed: int) -> LlamaForCausalLM:
 def train_target(model: LlamaForCausalLM, num_steps: int, seed: int) -> float:
     """Next-byte prediction; returns the share of answer bytes it guesses on new text."""
     rng = random.Random(seed)
-    optimizers = Optimizers(model, num_steps)
+    optimizers = Optimizers(model, num_steps, RATES)
     for step in range(1, num_steps + 1):
         loss, right = target_loss(model, *make_batch(rng))
         optimizers.step(loss)

@@ -1,20 +1,35 @@
 """Muon for the matrices inside layers, AdamW for the rest, one schedule for both."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-WARM_STEPS = 20
 LAST_SHARE = 0.02
-MATRIX_RATE = 0.02
-OTHER_RATE = 4e-3
+"""Of the rate, at the last step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Learning rates at their highest, and how many steps they take to get there.
+
+    Attributes:
+        matrix: of the matrices inside layers (Muon).
+        other: of norms, embeddings and the language-model head (AdamW).
+        warm_steps: steps of linear warm-up.
+    """
+
+    matrix: float = 0.02
+    other: float = 4e-3
+    warm_steps: int = 20
 
 
 class Optimizers:
     """Steps both, with a linear warm-up and decay over `num_steps`."""
 
-    def __init__(self, module: nn.Module, num_steps: int) -> None:
+    def __init__(self, module: nn.Module, num_steps: int, rates: Rates) -> None:
         outer = ("embed_tokens", "lm_head")
         matrices: list[Tensor] = []
         others: list[Tensor] = []
@@ -23,11 +38,22 @@ class Optimizers:
             (matrices if inner else others).append(parameter)
         self._parameters: list[Tensor] = [*matrices, *others]
         self._parts: tuple[tuple[torch.optim.Optimizer, float], ...] = (
-            (torch.optim.Muon(matrices, lr=MATRIX_RATE, weight_decay=0.01), MATRIX_RATE),
-            (torch.optim.AdamW(others, lr=OTHER_RATE, betas=(0.9, 0.98)), OTHER_RATE),
+            (torch.optim.Muon(matrices, lr=rates.matrix, weight_decay=0.01), rates.matrix),
+            (torch.optim.AdamW(others, lr=rates.other, betas=(0.9, 0.98)), rates.other),
         )
         self._num_steps = num_steps
+        self._warm_steps = rates.warm_steps
         self._done = 0
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs to go on."""
+        return {"done": self._done, "parts": [part.state_dict() for part, _ in self._parts]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._done = int(state["done"])
+        for (part, _), kept in zip(self._parts, state["parts"], strict=True):
+            part.load_state_dict(kept)
 
     def step(self, loss: Tensor) -> None:
         """One update of every parameter."""
@@ -40,7 +66,7 @@ class Optimizers:
         self._done += 1
 
     def _share(self) -> float:
-        warm = min(1.0, (self._done + 1) / WARM_STEPS)
+        warm = min(1.0, (self._done + 1) / max(1, self._warm_steps))
         return warm * max(LAST_SHARE, 1 - self._done / self._num_steps)
 
 

@@ -1,0 +1,187 @@
+"""`eaglebench train-head`: a draft head for a target, from nothing but the target."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eaglebench.contracts.training import TrainingRecipe
+
+if TYPE_CHECKING:
+    from eaglebench.contracts.training import Acceptance, TrainingListener, TrainingReport
+
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+_DEFAULTS = TrainingRecipe()
+_NO_QUESTIONS = "none"
+
+
+def _recipe_option(flag: str, help_text: str, name: str | None = None) -> Decorator:
+    """An option whose default is the recipe's."""
+    field = name or flag.removeprefix("--").replace("-", "_")
+    default = getattr(_DEFAULTS, field)
+    kind = int if default is None else type(default)
+    return click.option(
+        flag, field, type=kind, default=default, show_default=default is not None, help=help_text
+    )
+
+
+def _layers(
+    _ctx: click.Context, _param: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    try:
+        return tuple(int(part) for part in value.split(","))
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r}; expected numbers with commas") from error
+
+
+@click.command("train-head")
+@click.option("--model", required=True, help="Target: an asset name, a folder or a Hub id.")
+@click.option(
+    *("--output", "out"), required=True, type=click.Path(path_type=Path), help="Folder of the head."
+)
+@click.option(
+    *("--start-from", "start_from"), help="A plain EAGLE-3 head to go on from, as for --model."
+)
+@click.option(
+    "--conversation-file",
+    "conversation_files",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help='Further conversations, {"ids": [...], "answers": [[start, end], ...]} or '
+    '{"messages": [{"role": ..., "content": ...}, ...]} a line; repeatable.',
+)
+@click.option(
+    "--exclude",
+    "excluded",
+    multiple=True,
+    default=("mtbench-questions",),
+    show_default=True,
+    help="Questions that no conversation may share words with: an asset, a file, or none.",
+)
+@_recipe_option("--conversations", "Conversations the target writes.", "num_conversations")
+@_recipe_option("--user-tokens", "Most tokens of a user turn.")
+@_recipe_option("--answer-tokens", "Most tokens of an answer.")
+@_recipe_option("--two-turn-share", "Share of conversations with a second turn.")
+@_recipe_option("--batch", "Conversations written side by side.")
+@_recipe_option("--updates", "Steps of the optimizer.")
+@_recipe_option("--batch-tokens", "Most tokens of an update.")
+@_recipe_option("--levels", "Levels of training-time test.")
+@_recipe_option("--level-decay", "Weight of a level, as a factor to the one before.")
+@_recipe_option("--draft-vocab-size", "Tokens that can be proposed.")
+@click.option(
+    "--aux-layer-ids",
+    callback=_layers,
+    metavar="N,N,N",
+    help="States that feed the head, k for what enters layer k.  [default: 2, n // 2, n - 3]",
+)
+@_recipe_option("--intermediate-size", "Width of the head's MLP.  [default: the target's]")
+@_recipe_option("--matrix-rate", "Highest learning rate of matrices (Muon).")
+@_recipe_option("--other-rate", "Highest learning rate of the rest (AdamW).")
+@_recipe_option("--warm-updates", "Updates of linear warm-up.")
+@_recipe_option("--held-out-share", "Share of conversations kept for the figures.")
+@_recipe_option("--ngram-words", "Words in a row that may not be shared with --exclude.")
+@_recipe_option("--seed", "Of conversations, first weights and order.")
+@click.option("--dtype", type=click.Choice(("bfloat16", "float32")), default="bfloat16")
+@click.option("--device", default="cpu", show_default=True)
+@click.option("--num-threads", type=int, help="Threads of torch.")
+@click.option("--progress", type=click.Choice(("auto", "rich", "plain", "none")), default="auto")
+def train_head(
+    *,
+    model: str,
+    out: Path,
+    start_from: str | None,
+    conversation_files: tuple[Path, ...],
+    excluded: tuple[str, ...],
+    dtype: str,
+    device: str,
+    num_threads: int | None,
+    progress: str,
+    **options: Any,
+) -> None:
+    """Train an EAGLE-3 head for a target and write it with its figures.
+
+    The target talks with itself: it writes user turns at temperature 1 behind many openings and
+    answers them greedily. The head learns the target's distribution over these answers, level after
+    level on its own hidden states. Held-out conversations say what it is worth, by position.
+
+    What was done is kept in OUTPUT/training; the same command goes on after Ctrl-C.
+    """
+    from eaglebench.assets.resolve import resolve_model
+    from eaglebench.backends.registry import train_head as make_head
+    from eaglebench.cli.console import notice
+    from eaglebench.contracts.training import TrainingFiles, TrainingMachine
+
+    known = {field.name for field in fields(TrainingRecipe)}
+    recipe = TrainingRecipe(**{name: options[name] for name in options if name in known})
+    files = TrainingFiles(
+        target=resolve_model(model, notice=notice),
+        target_name=model,
+        out=out,
+        conversations=conversation_files,
+        excluded=tuple(_excluded_texts(excluded)),
+        start_from=resolve_model(start_from, notice=notice) if start_from else None,
+    )
+    machine = TrainingMachine(dtype=dtype, device=device, num_threads=num_threads)
+    with _listener(progress) as listener:
+        report = make_head(files, recipe, machine, listener)
+    for line in _summary(report):
+        click.echo(line)
+
+
+def _excluded_texts(names: tuple[str, ...]) -> Iterator[str]:
+    """All turns of the questions named."""
+    from eaglebench.assets.catalog import CATALOG
+    from eaglebench.assets.fetch import ensure
+    from eaglebench.cli.console import notice
+    from eaglebench.plan.questions import read_question_file
+
+    for name in names:
+        if name == _NO_QUESTIONS:
+            continue
+        path = ensure(name, notice=notice) if name in CATALOG else Path(name)
+        for question in read_question_file(path).questions:
+            yield from question.turns
+
+
+def _summary(report: "TrainingReport") -> Iterator[str]:
+    yield f"head: {report.folder}"
+    yield (
+        f"learned from {report.conversations} conversations of {report.tokens} tokens "
+        f"({report.seen_tokens} seen), {report.excluded} left out for shared words; "
+        f"{report.coverage:.1%} of their answers can be proposed"
+    )
+    yield f"held out: {report.held_out} conversations"
+    yield f"  before: {_rates(report.before)}"
+    yield f"  after:  {_rates(report.after)}"
+
+
+def _rates(acceptance: "Acceptance") -> str:
+    if acceptance.rates is None or acceptance.accepted_per_step is None:
+        return "nothing to measure on"
+    rates = ", ".join(f"{rate:.3f}" for rate in acceptance.rates)
+    return f"{acceptance.accepted_per_step:.3f} accepted a step; by position {rates}"
+
+
+@contextmanager
+def _listener(choice: str) -> Iterator["TrainingListener"]:
+    from eaglebench.cli.console import is_live
+    from eaglebench.cli.training_display import (
+        LiveTraining,
+        PlainTraining,
+        SilentTraining,
+        training_bar,
+    )
+
+    if choice == "none":
+        yield SilentTraining()
+    elif is_live(choice):
+        with training_bar() as bar:
+            yield LiveTraining(bar)
+    else:
+        yield PlainTraining()

@@ -1,0 +1,1 @@
+"""Makes a draft head for a target from nothing but the target."""

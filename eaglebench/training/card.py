@@ -1,0 +1,81 @@
+"""The card of a trained head: what it is, how it was made, and how good it was found to be."""
+
+from eaglebench.contracts.training import Acceptance, TrainingReport
+from eaglebench.contracts.training import TrainingRecipe as Recipe
+from eaglebench.training.blueprint import Blueprint
+
+
+def write_card(
+    report: TrainingReport,
+    blueprint: Blueprint,
+    recipe: Recipe,
+    *,
+    target_name: str,
+    started_from: str | None,
+) -> str:
+    """The text of `README.md`."""
+    config = blueprint.config
+    rows = [
+        ("target", target_name),
+        ("format", "safetensors in bfloat16, key names of SafeAILab/EAGLE and SpecForge"),
+        ("auxiliary layers", _states(blueprint.aux_layer_ids)),
+        ("draft vocabulary", f"{len(blueprint.target_ids):,} of {config.vocab_size:,}"),
+        ("coverage of answers", f"{report.coverage:.1%}"),
+        ("began as", started_from or "drawn weights"),
+        (
+            "learned from",
+            _learned(report, recipe),
+        ),
+        (
+            "training-time test",
+            f"{recipe.levels} levels, each weighted {recipe.level_decay:g} of the one before",
+        ),
+        ("optimizer", f"Muon {recipe.matrix_rate:g}, AdamW {recipe.other_rate:g}, linear decay"),
+        (
+            "left out",
+            _left_out(report, recipe),
+        ),
+    ]
+    lines = [f"# EAGLE-3 head for {target_name}", "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for name, value in rows]
+    lines += ["", *_acceptance_lines(report)]
+    return "\n".join(lines) + "\n"
+
+
+def _learned(report: TrainingReport, recipe: Recipe) -> str:
+    return (
+        f"{report.conversations:,} conversations of {report.tokens:,} tokens; "
+        f"{report.seen_tokens:,} tokens in {recipe.updates:,} updates"
+    )
+
+
+def _left_out(report: TrainingReport, recipe: Recipe) -> str:
+    return (
+        f"{report.excluded:,} conversations that share {recipe.ngram_words} words in a row with "
+        "an excluded text"
+    )
+
+
+def _acceptance_lines(report: TrainingReport) -> list[str]:
+    """Held-out acceptance by position, before and after."""
+    levels = len(report.after.by_level)
+    header = " | ".join(f"{level}" for level in range(1, levels + 1))
+    return [
+        f"On {report.held_out:,} held-out conversations, a greedy verify step begun at every",
+        "position of an answer accepts at least so many tokens in this share of steps:",
+        "",
+        f"| accepted at least | {header} | a step |",
+        "|---|" + "---|" * (levels + 1),
+        _acceptance_row("before", report.before),
+        _acceptance_row("after", report.after),
+    ]
+
+
+def _acceptance_row(name: str, acceptance: Acceptance) -> str:
+    rates = acceptance.rates or ()
+    shown = " | ".join(f"{rate:.3f}" for rate in rates)
+    return f"| {name} | {shown} | {acceptance.accepted_per_step or 0:.3f} |"
+
+
+def _states(ids: tuple[int, ...]) -> str:
+    return "hidden states that enter layers " + ", ".join(map(str, ids))

@@ -1,0 +1,128 @@
+"""What is learned from and what is held out, and in which order it is seen."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from random import Random
+
+from eaglebench.errors import UsageError
+from eaglebench.training.conversation import Conversation
+from eaglebench.training.overlap import OverlapFilter
+
+_BUCKET = 64
+"""Conversations sorted by length at a time, so that a batch pads little and still varies."""
+_HASH_SPACE = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Conversations, each once.
+
+    Attributes:
+        learned: what is learned from.
+        held_out: what the figures are measured on.
+        num_excluded: left out because they share words with an excluded text.
+        num_too_long: left out because they are longer than one update may be.
+    """
+
+    learned: tuple[Conversation, ...]
+    held_out: tuple[Conversation, ...]
+    num_excluded: int
+    num_too_long: int
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens that are learned from."""
+        return sum(len(each.ids) for each in self.learned)
+
+
+def make_corpus(
+    conversations: Iterable[Conversation],
+    *,
+    overlap: OverlapFilter,
+    decode: Callable[[Sequence[int]], str],
+    held_out_share: float,
+    longest: int,
+) -> Corpus:
+    """Sort conversations into what is learned, held out, and left out.
+
+    Args:
+        conversations: repeated ones count once; those without an answer not at all.
+        overlap: what may not be learned from.
+        decode: text of token ids.
+        held_out_share: share that is held out, by a digest of the tokens: the same conversation
+            is held out of every corpus.
+        longest: most tokens of a conversation.
+
+    Raises:
+        UsageError: nothing is left to learn from, or nothing to measure on.
+    """
+    learned: list[Conversation] = []
+    held_out: list[Conversation] = []
+    seen: set[tuple[int, ...]] = set()
+    num_excluded = num_too_long = 0
+    for each in conversations:
+        if each.ids in seen or not each.num_answer_tokens:
+            continue
+        seen.add(each.ids)
+        if len(each.ids) > longest:
+            num_too_long += 1
+        elif any(overlap.shared(decode(span)) for span in _turns(each)):
+            num_excluded += 1
+        else:
+            (held_out if _digest(each) < held_out_share else learned).append(each)
+    if not learned or not held_out:
+        raise UsageError(
+            f"{len(learned)} conversations to learn from and {len(held_out)} to measure on "
+            f"({num_excluded} left out for words they share with excluded texts, {num_too_long} "
+            "for their length); at least one of each is needed",
+            hint="write more conversations, or hold out a larger share",
+        )
+    return Corpus(tuple(learned), tuple(held_out), num_excluded, num_too_long)
+
+
+def batches(
+    conversations: Sequence[Conversation], batch_tokens: int, seed: int
+) -> Iterator[list[Conversation]]:
+    """Batches without an end, pass after pass in another order.
+
+    Args:
+        conversations: each is seen once a pass.
+        batch_tokens: most tokens of a batch, padding included; a longer conversation stands alone.
+        seed: of the order.
+    """
+    rng = Random(seed)  # noqa: S311  # no secret depends on it
+    order = list(conversations)
+    while True:
+        rng.shuffle(order)
+        for start in range(0, len(order), _BUCKET):
+            bucket = sorted(order[start : start + _BUCKET], key=lambda each: len(each.ids))
+            ready = list(_packed(bucket, batch_tokens))
+            rng.shuffle(ready)
+            yield from ready
+
+
+def _packed(ascending: Iterable[Conversation], batch_tokens: int) -> Iterator[list[Conversation]]:
+    batch: list[Conversation] = []
+    for each in ascending:
+        rows = [*batch, each]
+        if batch and len(rows) * len(each.ids) > batch_tokens:
+            yield batch
+            rows = [each]
+        batch = rows
+    yield batch
+
+
+def _turns(conversation: Conversation) -> Iterator[tuple[int, ...]]:
+    """Token ids of user turns, with the template around them, and of answers."""
+    position = 0
+    for start, end in conversation.answers:
+        yield conversation.ids[position:start]
+        yield conversation.ids[start:end]
+        position = end
+
+
+def _digest(conversation: Conversation) -> float:
+    """A number in [0, 1) that the tokens alone decide."""
+    text = ",".join(map(str, conversation.ids))
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") / _HASH_SPACE

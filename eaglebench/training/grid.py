@@ -1,0 +1,123 @@
+"""Decoding of many conversations at once: every one owns a strip of the pool.
+
+    slots   | 0 |  row 0: positions 0 .. length - 1  |  row 1: positions 0 .. length - 1  | ...
+            dummy
+
+With one new token a row and strips of one length, K and V of a layer are a view [rows, heads,
+positions, width] that attention reads without a gather, however the conversations differ in length.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from eaglebench.kv.pool import KVPool
+from eaglebench.model.attention import AttentionForm, LoopAttention, plain_attention
+from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
+from eaglebench.model.target import Target
+
+_DUMMY_SLOTS = 1
+
+
+class GridAttention:
+    """One query a row over the row's own strip; implements `PagedAttention`."""
+
+    def __init__(self, num_rows: int, length: int, positions: Tensor) -> None:
+        self._num_rows, self._length = num_rows, length
+        self._positions = positions
+        self._used = int(positions.max()) + 1
+        self._biases: dict[int | None, Tensor] = {}
+
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        pool: KVPool,
+        layer: int,
+        plan: AttentionPlan,
+        form: AttentionForm,
+    ) -> Tensor:
+        """See `PagedAttention`; the queries are [num_rows, num_heads, head_dim]."""
+        pool.write(layer, plan.slot_mapping, key, value)
+        keys, values = (self._strips(each[layer]) for each in (pool.keys, pool.values))
+        num_rows, num_heads, width = query.shape
+        num_kv_heads = keys.shape[1]
+        folded = query.view(num_rows, num_kv_heads, num_heads // num_kv_heads, width)
+        bias = self._bias(form.window, query.dtype)
+        if form.softcap is None and form.sinks is None:
+            out = F.scaled_dot_product_attention(
+                folded, keys, values, attn_mask=bias, scale=form.scale
+            )
+        else:
+            sinks = form.sinks
+            if sinks is not None:
+                sinks = sinks.view(1, num_kv_heads, -1, 1).expand(num_rows, -1, -1, -1)
+            out = plain_attention(folded, keys, values, bias, form, sinks)
+        return out.reshape(num_rows, num_heads, width)
+
+    def _strips(self, pooled: Tensor) -> Tensor:
+        """[num_rows, num_kv_heads, used positions, head_dim] view of a layer's K or V."""
+        heads, _, width = pooled.shape
+        strips = pooled[:, _DUMMY_SLOTS:].view(heads, -1, self._length, width)
+        return strips[:, : self._num_rows, : self._used].transpose(0, 1)
+
+    def _bias(self, window: int | None, dtype: torch.dtype) -> Tensor:
+        """[num_rows, 1, 1, used positions]: 0 where a row's query looks, -inf elsewhere."""
+        if window not in self._biases:
+            keys = torch.arange(self._used, device=self._positions.device)
+            here = self._positions[:, None]
+            seen = keys <= here
+            if window is not None:
+                seen = seen & (keys > here - window)
+            bias = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
+            self._biases[window] = bias.masked_fill_(~seen, float("-inf"))[:, None, None]
+        return self._biases[window]
+
+
+class DecodeGrid:
+    """The KV of `num_rows` conversations of at most `length` tokens, all after one prefix."""
+
+    def __init__(self, target: Target, num_rows: int, length: int, prefix: list[int]) -> None:
+        self.num_rows, self.length, self.prefix_len = num_rows, length, len(prefix)
+        self._target = target
+        self._device = target.device
+        self._prefix_row = num_rows
+        self._pool = target.make_pool(_DUMMY_SLOTS + (num_rows + 1) * length)
+        self._compute_prefix(prefix)
+
+    def start(self, row: int) -> None:
+        """Begin a conversation anew: the prefix is copied, its tokens need not be fed."""
+        span = torch.arange(self.prefix_len, device=self._device)
+        self._pool.move(self._slots(self._prefix_row, span), self._slots(row, span))
+
+    def feed(self, token_ids: Tensor, positions: Tensor, logit_rows: Tensor) -> Tensor:
+        """One token for every row.
+
+        Args:
+            token_ids: [num_rows] int64.
+            positions: [num_rows] int64, where they stand.
+            logit_rows: [n] int64, rows whose logits are wanted.
+
+        Returns:
+            [n, vocab] logits.
+        """
+        attention = GridAttention(self.num_rows, self.length, positions)
+        rows = torch.arange(self.num_rows, device=self._device)
+        plan = AttentionPlan(self._slots(rows, positions), (), None)
+        return self._target.forward(
+            token_ids, positions, plan, self._pool, logit_rows, attention=attention
+        ).logits
+
+    def _compute_prefix(self, prefix: list[int]) -> None:
+        positions = torch.arange(len(prefix), device=self._device)
+        slots = self._slots(self._prefix_row, positions)
+        plan = make_plan(
+            [PlanRow(slots.cpu().numpy(), len(prefix))], device=self._device, backend="loop"
+        )
+        ids = torch.tensor(prefix, device=self._device)
+        no_rows = positions[:0]
+        self._target.forward(ids, positions, plan, self._pool, no_rows, attention=LoopAttention())
+
+    def _slots(self, row: Tensor | int, positions: Tensor) -> Tensor:
+        return _DUMMY_SLOTS + row * self.length + positions

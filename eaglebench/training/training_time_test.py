@@ -1,0 +1,94 @@
+"""Training-time test: the loss of a head that is fed its own hidden states level after level.
+
+    level   slot i is fed               stands at   is asked for
+    0       token i + 1, feature i      i           the token behind i + 1
+    1       token i + 2, hidden 0 of i  i + 1       the token behind i + 2
+    k       token i+1+k, hidden k-1     i + k       the token behind i + 1 + k
+
+Tokens are always the conversation's own, so "right at level k" means right after k right proposals, and
+the run of right levels at a slot is what a greedy verify step from there would accept.
+
+Source: EAGLE-3 (arXiv:2503.01840); the loss is SpecForge's, cross-entropy against the target's
+distribution with a weight that decays by level.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from eaglebench.training.soft_loss import soft_cross_entropy
+from eaglebench.training.teacher import Lesson
+from eaglebench.training.trainable import PastLevel, TrainableHead
+
+
+@dataclass(frozen=True, slots=True)
+class LevelScore:
+    """One level over a lesson.
+
+    Attributes:
+        loss: scalar.
+        is_asked: [batch, rows] bool, slots that were asked.
+        is_right: [batch, rows] bool, whether the proposal is the target's choice.
+    """
+
+    loss: Tensor
+    is_asked: Tensor
+    is_right: Tensor
+
+
+class TrainingTimeTest:
+    """Runs a head over lessons.
+
+    Args:
+        rotary: module of `transformers` that gives cos and sin of positions.
+        draft_ids: [draft_vocab] int64 target id of every token that can be proposed.
+        num_levels: levels trained.
+        dtype: products are computed in; the head's own is float32.
+    """
+
+    def __init__(
+        self, rotary: nn.Module, draft_ids: Tensor, num_levels: int, dtype: torch.dtype
+    ) -> None:
+        self._rotary, self._draft_ids = rotary, draft_ids
+        self.num_levels = num_levels
+        self._dtype = dtype
+
+    def run(self, head: TrainableHead, lesson: Lesson) -> list[LevelScore]:
+        """Scores by level."""
+        is_half = self._dtype in {torch.bfloat16, torch.float16}
+        with torch.autocast(lesson.ids.device.type, dtype=self._dtype, enabled=is_half):
+            return self._run(head, lesson)
+
+    def _run(self, head: TrainableHead, lesson: Lesson) -> list[LevelScore]:
+        num_rows = lesson.ids.shape[1] - self.num_levels
+        features = head.fc(lesson.aux[:, :num_rows])
+        past: list[PastLevel] = []
+        scores = []
+        for level in range(self.num_levels):
+            fed = slice(level + 1, level + 1 + num_rows)
+            positions = torch.arange(level, level + num_rows, device=lesson.ids.device)
+            cos, sin = self._rotary(features, positions[None])
+            features = head.step(
+                lesson.embedded[:, fed], features, cos[:, None], sin[:, None], past
+            )
+            scores.append(self._score(head, features, lesson, lesson.decision[:, fed]))
+        return scores
+
+    def _score(
+        self, head: TrainableHead, hidden: Tensor, lesson: Lesson, decision: Tensor
+    ) -> LevelScore:
+        is_asked = decision >= 0
+        rows = decision[is_asked]
+        logits = head.lm_head(head.norm(hidden[is_asked]))
+        wanted = lesson.wanted.index_select(0, rows)
+        proposed = self._draft_ids.index_select(0, logits.detach().argmax(-1))
+        is_right = torch.zeros_like(is_asked)
+        is_right[is_asked] = proposed == lesson.argmax.index_select(0, rows)
+        return LevelScore(soft_cross_entropy(logits, wanted.to(logits.dtype)), is_asked, is_right)
+
+
+def decayed(scores: list[LevelScore], decay: float) -> Tensor:
+    """Sum of the levels' losses, level k weighted with decay to the power of k."""
+    losses = [decay**level * score.loss for level, score in enumerate(scores)]
+    return torch.stack(losses).sum()

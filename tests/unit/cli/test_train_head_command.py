@@ -1,0 +1,53 @@
+"""`eaglebench train-head` as a user types it."""
+
+from pathlib import Path
+
+import pytest
+
+from eaglebench.cli.main import main
+from tests.engines import TINY
+
+SMALL = (
+    *("--conversations", "16", "--user-tokens", "16", "--answer-tokens", "16", "--updates", "3"),
+    *("--levels", "2", "--draft-vocab-size", "96", "--held-out-share", "0.3", "--batch", "8"),
+    *("--dtype", "float32", "--num-threads", "1", "--exclude", "none", "--progress", "plain"),
+)
+
+
+def invoke(*arguments: str) -> int:
+    """The exit status."""
+    with pytest.raises(SystemExit) as ended:
+        main(["train-head", *arguments])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_a_head_is_made_and_its_figures_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Figures go to standard output, progress to standard error."""
+    out = tmp_path / "head"
+    status = invoke("--model", str(TINY), "--output", str(out), "--aux-layer-ids", "1,2,3", *SMALL)
+    shown = capsys.readouterr()
+
+    assert status == 0
+    assert (out / "model.safetensors").is_file()
+    assert shown.out.startswith(f"head: {out}\n")
+    assert "accepted a step; by position" in shown.out
+    assert "updates: 3/3" in shown.err
+
+
+def test_what_is_wrong_is_said_before_any_compute(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A usage error has status 2, says what was expected, and leaves no folder."""
+    out = tmp_path / "head"
+    too_shallow = invoke("--model", str(TINY), "--output", str(out), *SMALL)
+    no_numbers = invoke("--model", str(TINY), "--output", str(out), "--aux-layer-ids", "x")
+    negative = invoke("--model", str(TINY), "--output", str(out), "--updates", "0")
+    shown = capsys.readouterr().err
+
+    assert (too_shallow, no_numbers, negative) == (2, 2, 2)
+    assert "--aux-layer-ids" in shown
+    assert "--updates is 0; expected at least 1" in shown
+    assert not out.exists()

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from eaglebench.contracts.knobs import PREALLOCATIONS, EngineKnobs, Preallocation
+from eaglebench.contracts.knobs import AUTO, PREALLOCATIONS, EngineKnobs, Preallocation
 from eaglebench.errors import UsageError
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
 from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
@@ -119,6 +119,8 @@ def check_axis_value(name: str, value: object) -> None:
         if value not in PREALLOCATIONS:
             raise ValueError(f"{flag} {value}; expected one of {', '.join(PREALLOCATIONS)}")
         return
+    if name == "num_draft_tokens" and value == AUTO:
+        return
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{flag} {value!r}; expected a whole number")  # noqa: TRY004  # for pydantic
     if name == "chunked_prefill_size":
@@ -203,7 +205,7 @@ def _knobs(point: Point, limits: Limits) -> EngineKnobs:
 
 def _draft_shape(point: Point, limits: Limits) -> tuple[int, int, int]:
     """Steps, top-k and draft tokens of a point; what is not given follows from what is."""
-    given = {name: int(point[name]) for name in _SHAPE_AXES if name in point}
+    given = {name: int(point[name]) for name in _SHAPE_AXES if point.get(name, AUTO) != AUTO}
     if "num_speculative_tokens" in point:
         if given:
             mixed = ", ".join(f"--{name.replace('_', '-')}" for name in given)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from eaglebench.contracts.faults import FAULTS
+
 Preallocation = Literal["none", "lookahead-blocks", "covered"]
 PREALLOCATIONS: tuple[Preallocation, ...] = ("none", "lookahead-blocks", "covered")
 
@@ -11,7 +13,7 @@ AUTO = "auto"
 
 CACHE_ARMS = ("radix", "force-miss", "no-cache")
 BASELINE_ARM = "no-cache"
-FAULT_ARMS = ("unigram", "no-lookahead", "kv-reuse", "seam-guess")
+FAULT_ARMS = tuple(FAULTS)
 ARMS = CACHE_ARMS + FAULT_ARMS
 AGAIN = ":again"
 """`radix:again` is `radix` once more beside itself, for measuring noise."""

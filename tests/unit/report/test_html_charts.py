@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from eaglebench.contracts.measured import MeasuredRun
-from eaglebench.report.charts import chart_data, short_names
+from eaglebench.report.cell_names import short_names
+from eaglebench.report.charts import chart_data
 from tests.html_documents import make_document, make_run
 
 

@@ -9,7 +9,6 @@ from eaglebench.report.rows import Row
 from eaglebench.report.text_table import TextTable
 from eaglebench.stats.sweep import main_arm
 
-PER_TOKENS = 1000
 RETURNED = (
     "pages returned = given back by the requests themselves, not those that the prefix cache took "
     "over; prompts are counted in"
@@ -25,7 +24,7 @@ def allocation_table(rows: Sequence[Row]) -> TextTable | None:
     names, shared = short_names([row.cell_id for row in chosen])
     columns = (
         *("cell", "verify steps", "alloc calls", "pages taken", "pages returned"),
-        *("calls a verify step", f"calls / {PER_TOKENS} tokens", f"pages / {PER_TOKENS} tokens"),
+        *("calls / step", "pages / step"),
     )
     return TextTable(
         id="allocation",
@@ -44,11 +43,10 @@ def _numbers(row: Row) -> tuple[str, ...]:
         str(counts.alloc_calls),
         str(counts.pages_allocated),
         str(counts.pages_returned),
-        _share(counts.alloc_calls, counts.verify_steps, ".3f"),
-        _share(PER_TOKENS * counts.alloc_calls, counts.output_tokens, ".1f"),
-        _share(PER_TOKENS * counts.pages_allocated, counts.output_tokens, ".1f"),
+        _share(counts.alloc_calls, counts.verify_steps),
+        _share(counts.pages_allocated, counts.verify_steps),
     )
 
 
-def _share(amount: int, whole: int, form: str) -> str:
-    return number(amount / whole if whole else None, form)
+def _share(amount: int, whole: int) -> str:
+    return number(amount / whole if whole else None, ".3f")

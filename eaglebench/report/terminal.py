@@ -18,6 +18,8 @@ from eaglebench.stats.pairing import PairClass
 WIDE = 120
 SHOWN_PAIRS = 8
 HEAD_WIDTH = 10
+WORD_WIDTH = 12
+"""Words up to this long stay on one line; numbers next to them give way."""
 
 
 def render_run(
@@ -147,9 +149,14 @@ def _print_partings(difference: Difference, console: Console) -> None:
 
 def _print_table(shown: TextTable, console: Console) -> None:
     table = Table(title=shown.caption, title_justify="left", pad_edge=False)
-    for name, letter in zip(shown.columns, shown.alignment, strict=True):
-        head = fill(name, HEAD_WIDTH, break_long_words=False)
-        table.add_column(head, justify="right" if letter == "r" else "left", overflow="fold")
+    texts = zip(*shown.rows, strict=True)
+    for name, letter, column in zip(shown.columns, shown.alignment, texts, strict=True):
+        table.add_column(
+            fill(name, HEAD_WIDTH, break_long_words=False),
+            justify="right" if letter == "r" else "left",
+            overflow="fold",
+            no_wrap=letter == "l" and max(map(len, column)) <= WORD_WIDTH,
+        )
     for row in shown.rows:
         table.add_row(*map(Text, row))
     console.print(table)

@@ -58,6 +58,7 @@ def test_too_many_questions_are_cut_and_counted(
         (["page1-off-topk1", "page4-off-topk1"], ["page1", "page4"], "off-topk1"),
         (["page1-off"], ["page1-off"], ""),
         (["page1-off", "odd"], ["page1-off", "odd"], ""),
+        (["page1-off-draft3", "page1-off-draft3-x-y"], ["draft3", "draft3-x-y"], "page1-off"),
         (["a-b", "a-b"], ["a-b", "a-b"], ""),
         ([], [], ""),
     ],

@@ -37,8 +37,6 @@ def fault_table(document: ReportDocument) -> TextTable | None:
         return None
     cells = list(dict.fromkeys(row.cell_id for row in faulty))
     short, shared = short_names(cells)
-    reference = _reference(faulty[0])  # the same one in every cell
-    against = f"against {reference.against} " if reference else ""
     rows = [_texts(document, row) for row in faulty]
     is_one_cell = len(cells) == 1
     if not is_one_cell:
@@ -46,12 +44,19 @@ def fault_table(document: ReportDocument) -> TextTable | None:
         rows = [(names[row.cell_id], *texts) for row, texts in zip(faulty, rows, strict=True)]
     return TextTable(
         id="faults",
-        caption=f"What known faults cost {against}({cells[0] if is_one_cell else shared})",
+        caption=_caption(faulty, cells[0] if is_one_cell else shared),
         columns=COLUMNS if is_one_cell else ("cell", *COLUMNS),
         rows=tuple(rows),
         alignment=ALIGNMENT if is_one_cell else f"l{ALIGNMENT}",
         remarks=(*_reproduced(faulty), LEGEND),
     )
+
+
+def _caption(rows: Sequence[Row], where: str) -> str:
+    """Against which arms, and in which cells."""
+    names = sorted({found.against for row in rows if (found := _reference(row)) is not None})
+    against = f" against {' or '.join(names)}" if names else ""
+    return f"What known faults cost{against}" + (f" ({where})" if where else "")
 
 
 def _reference(row: Row) -> Difference | None:

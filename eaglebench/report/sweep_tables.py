@@ -48,9 +48,8 @@ def fastest_text(sweep: Sweep) -> str | None:
     if fastest is None:
         return None
     rival = fastest.rival
-    kind = "best chain" if rival.draft.is_chain else "best tree"
-    if fastest.cell.draft.is_chain and rival.draft.is_chain:
-        kind = "next chain"
+    rank = "next" if fastest.cell.draft.is_chain == rival.draft.is_chain else "best"
+    kind = f"{rank} {'chain' if rival.draft.is_chain else 'tree'}"
     text = f"fastest is {shape_text(fastest.cell.draft)}, {fastest.factor:.2f}x the {kind} "
     text += f"({shape_text(rival.draft)})"
     if fastest.log_factors is None:

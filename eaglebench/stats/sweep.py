@@ -65,7 +65,7 @@ class Fastest:
     Attributes:
         cell: which one.
         rival: the best cell of the other kind (a chain for a tree, a tree for a chain), or the next
-            best chain where there is no tree.
+            best cell where all are of one kind.
         factor: its tokens a second over the rival's.
         log_factors: ln of the parts of that: acceptance (al_sglang), step rate, decode share.
         tied: cells it is not told apart from; all others where there are too few passes.

@@ -10,10 +10,12 @@ class Fault:
     Attributes:
         what: what goes wrong, for people.
         issues: where it was reported.
+        needs_chain: whether it has no meaning in a tree.
     """
 
     what: str
     issues: tuple[str, ...]
+    needs_chain: bool = False
 
 
 FAULTS: dict[str, Fault] = {
@@ -28,6 +30,7 @@ FAULTS: dict[str, Fault] = {
     "kv-reuse": Fault(
         what="draft KV of the proposal is not written again after verify",
         issues=("vllm#14649",),
+        needs_chain=True,  # a tree leaves its draft KV in no order that could be kept
     ),
     "seam-guess": Fault(
         what="at a chunk seam the target's guess stands in for the next prompt token",

@@ -7,7 +7,14 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from eaglebench.contracts.knobs import AUTO, PREALLOCATIONS, EngineKnobs, Preallocation
+from eaglebench.contracts.faults import FAULTS
+from eaglebench.contracts.knobs import (
+    AUTO,
+    PREALLOCATIONS,
+    EngineKnobs,
+    Preallocation,
+    base_arm,
+)
 from eaglebench.errors import UsageError
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
 from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
@@ -95,6 +102,7 @@ class Limits:
     max_total_tokens: int
     context_length: int | None
     is_speculative: bool
+    arms: tuple[str, ...] = ()
     swa_full_tokens_ratio: float = EngineKnobs().swa_full_tokens_ratio
 
 
@@ -239,6 +247,9 @@ def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
     shape = draft_shape_problem(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_tokens)
     if shape is not None:
         return shape
+    for arm in map(base_arm, limits.arms):
+        if knobs.eagle_topk > 1 and arm in FAULTS and FAULTS[arm].needs_chain:
+            return f"the arm {arm} is a fault of chains: --eagle-topk must be 1"
     if knobs.page_size > limits.max_total_tokens:
         return (
             f"--page-size {knobs.page_size} is larger than the pool of "

@@ -15,11 +15,18 @@ from eaglebench.plan.matrix_file import read_matrix_file
 
 
 def make_expansion(
-    *, is_speculative: bool = True, max_total_tokens: int = 1024, **spec: Any
+    *,
+    is_speculative: bool = True,
+    max_total_tokens: int = 1024,
+    arms: tuple[str, ...] = (),
+    **spec: Any,
 ) -> Expansion:
     """Expand a matrix in a small pool."""
     limits = Limits(
-        max_total_tokens=max_total_tokens, context_length=None, is_speculative=is_speculative
+        max_total_tokens=max_total_tokens,
+        context_length=None,
+        is_speculative=is_speculative,
+        arms=arms,
     )
     return expand(MatrixSpec(**spec), limits)
 
@@ -149,6 +156,14 @@ def test_auto_draft_tokens_stand_beside_numbers() -> None:
 
     assert [cell.knobs.num_draft_tokens for cell in expansion.cells] == [4, 13, 16]
     assert [cell.cell_id for cell in expansion.skipped] == ["page1-chunkoff-topk1-steps3-draft16"]
+
+
+def test_trees_are_left_out_beside_a_fault_of_chains() -> None:
+    """Known before a model is loaded; the chains of the matrix are run."""
+    expansion = make_expansion(axes={"eagle_topk": (1, 4)}, arms=("radix", "kv-reuse"))
+
+    assert ids(expansion) == ["page1-chunkoff-topk1-steps2-draft3"]
+    assert "kv-reuse" in expansion.skipped[0].reason
 
 
 def test_preallocation_is_an_axis() -> None:

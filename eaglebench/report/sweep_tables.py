@@ -14,8 +14,8 @@ LENGTHS = (
     "it; accept. length = tokens delivered by verify steps / verify steps"
 )
 UNREPEATED = (
-    "this rests on one pass, cell after cell: there is no interval, and a machine that was slower "
-    "for a while looks like a slower cell; --pairs 8 would tell"
+    "cells ran one after the other, so there is no interval, and a machine that was slower for a "
+    "while looks like a slower cell; --pairs 8 would tell"
 )
 
 
@@ -50,7 +50,8 @@ def fastest_text(sweep: Sweep) -> str | None:
     rival = fastest.rival
     rank = "next" if fastest.cell.draft.is_chain == rival.draft.is_chain else "best"
     kind = f"{rank} {'chain' if rival.draft.is_chain else 'tree'}"
-    text = f"fastest is {shape_text(fastest.cell.draft)}, {fastest.factor:.2f}x the {kind} "
+    where = "" if fastest.has_interval else " in this one pass"
+    text = f"fastest{where} is {shape_text(fastest.cell.draft)}, {fastest.factor:.2f}x the {kind} "
     text += f"({shape_text(rival.draft)})"
     if fastest.log_factors is None:
         return text

@@ -74,10 +74,10 @@ def test_every_shape_has_its_cost(tmp_path: Path) -> None:
     assert column(table, "ms a step") == ["10.00"] * 3
     notes = ", ".join(column(table, "note"))
     assert notes.count("fastest") == notes.count("reference") == 1
-    assert table.remarks[0].startswith("fastest is ")
+    assert table.remarks[0].startswith("fastest in this one pass is ")
     assert "acceptance " in table.remarks[0]
     assert "a step costs" in table.remarks[0]
-    assert "rests on one pass" in table.remarks[1]
+    assert "there is no interval" in table.remarks[1]
 
 
 def test_repeated_passes_bring_intervals(tmp_path: Path) -> None:
@@ -85,6 +85,7 @@ def test_repeated_passes_bring_intervals(tmp_path: Path) -> None:
     table = table_of(make_swept(tmp_path, cells=make_cells(), pairs="3"), "sweep")
 
     assert all("+-" in text for text in column(table, "token/s"))
+    assert table.remarks[0].startswith("fastest is ")
     assert table.remarks[1].startswith("over 3 passes it is ")
 
 

@@ -8,6 +8,7 @@ from eaglebench.contracts.verdict import Finding, Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import make_rows
 from eaglebench.stats.pairing import Tau
+from eaglebench.stats.sweep import make_sweeps
 from eaglebench.store.decode import measured_run
 from tests.fakes import NOISE, Plant, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
@@ -78,6 +79,18 @@ def make_document(run: MeasuredRun, judgement: Judgement | None = None) -> Repor
         judgement=judgement or make_judgement(),
         notes=("radix never hit",),
     )
+
+
+def make_swept(root: Path) -> ReportDocument:
+    """A document over two chains and a tree."""
+    shapes = [
+        make_cell(num_steps=steps, eagle_topk=topk, num_draft_tokens=tokens)
+        for steps, topk, tokens in ((1, 1, 2), (2, 1, 3), (2, 4, 9))
+    ]
+    folder = make_folder(root)
+    make_session(ScriptedRuntime(), folder, make_talks(2), cells=shapes).run()
+    run = measured_run(folder)
+    return replace(make_document(run), sweeps=tuple(make_sweeps(run.turns, run.blocks)))
 
 
 def many_cells(run: MeasuredRun, count: int) -> MeasuredRun:

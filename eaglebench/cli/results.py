@@ -9,6 +9,7 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.notes import run_notes, window_notes
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.pairing import Tau
+from eaglebench.stats.sweep import make_sweeps
 from eaglebench.store.decode import measured_run
 from eaglebench.store.run_folder import RunFolder
 
@@ -57,6 +58,7 @@ def load_document(folder: RunFolder) -> ReportDocument:
         rows=tuple(rows),
         judgement=judge_run(run.run_id, inside_of(rows)),
         notes=tuple(notes_of(folder, run, rows)),
+        sweeps=tuple(make_sweeps(run.turns, run.blocks)),
     )
 
 

@@ -10,9 +10,8 @@ import click
 
 from eaglebench.cli.options import AliasedOption, ListType, PairType, refuse_top_k
 from eaglebench.cli.settings import apply_settings
+from eaglebench.contracts.knobs import AUTO
 
-AUTO = "auto"
-"""Draft tokens that follow from steps and top-k."""
 LIST_OPTIONS = (
     "page_size",
     "chunked_prefill_size",
@@ -129,8 +128,8 @@ def _speculation_options() -> list[click.Parameter]:
             "--speculative-num-draft-tokens",
             section=section,
             words=(AUTO,),
-            help="Tokens verified together; counts the root.  [default: auto: steps + 1, or as "
-            "many nodes as top-k a step in a tree]",
+            help="Tokens verified together; counts the root.  [default: auto: steps + 1 in a "
+            "chain, 1 + steps x top-k in a tree]",
         ),
         _axis(
             "--num-speculative-tokens",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from eaglebench.cli.options import joined
-from eaglebench.cli.run_options import AUTO, LIST_OPTIONS
+from eaglebench.cli.run_options import LIST_OPTIONS
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import unknown_name
@@ -93,7 +93,7 @@ def _arms(given: Mapping[str, Any], arms: Any) -> tuple[str, ...] | None:
 
 def _matrix(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> MatrixSpec | dict[str, Any]:
     """Axes of the flags over those of `--matrix` over those of the suite."""
-    typed = {name: given[name] for name in LIST_OPTIONS if name in given and given[name] != (AUTO,)}
+    typed = {name: given[name] for name in LIST_OPTIONS if name in given}
     spec = read_matrix_file(Path(given["matrix"])) if given.get("matrix") else MatrixSpec()
     zipped = {name for group in spec.zip for name in group}
     for name in typed:

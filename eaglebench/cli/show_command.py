@@ -29,6 +29,7 @@ def print_run(folder: "RunFolder", *, is_json: bool) -> None:
     """Print a run as tables or as one JSON document."""
     from eaglebench.cli.console import stdout_console
     from eaglebench.cli.results import load_document
+    from eaglebench.report.run_tables import run_tables
     from eaglebench.report.terminal import render_run
 
     document = load_document(folder)
@@ -39,4 +40,10 @@ def print_run(folder: "RunFolder", *, is_json: bool) -> None:
         return
     title = f"{manifest['suite']['name']}, {manifest['models']['target_id']}"
     title += f", {manifest['models']['dtype']}"
-    render_run(document.rows, stdout_console(), title=title, notes=document.notes)
+    render_run(
+        document.rows,
+        stdout_console(),
+        title=title,
+        notes=document.notes,
+        tables=run_tables(document),
+    )

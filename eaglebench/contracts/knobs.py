@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from eaglebench.contracts.faults import FAULTS
+
 Preallocation = Literal["none", "lookahead-blocks", "covered"]
 PREALLOCATIONS: tuple[Preallocation, ...] = ("none", "lookahead-blocks", "covered")
 
+AUTO = "auto"
+"""Draft tokens that follow from steps and top-k; the same as saying nothing."""
+
 CACHE_ARMS = ("radix", "force-miss", "no-cache")
 BASELINE_ARM = "no-cache"
-FAULT_ARMS = ("unigram", "no-lookahead", "kv-reuse", "seam-guess")
+FAULT_ARMS = tuple(FAULTS)
 ARMS = CACHE_ARMS + FAULT_ARMS
 AGAIN = ":again"
 """`radix:again` is `radix` once more beside itself, for measuring noise."""
@@ -26,6 +31,25 @@ def num_draft_nodes(num_draft_tokens: int) -> int:
     the only place that converts.
     """
     return num_draft_tokens - 1
+
+
+@dataclass(frozen=True, slots=True)
+class DraftKnobs:
+    """The draft shape of a cell, as users spell it; see `EngineKnobs`."""
+
+    num_steps: int
+    eagle_topk: int
+    num_draft_tokens: int
+
+    @property
+    def is_chain(self) -> bool:
+        """One branch, or no draft at all."""
+        return self.eagle_topk == 1
+
+    @property
+    def name(self) -> str:
+        """Its part of a cell's name."""
+        return f"topk{self.eagle_topk}-steps{self.num_steps}-draft{self.num_draft_tokens}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +83,11 @@ class EngineKnobs:
     max_total_tokens: int = 16384
     swa_full_tokens_ratio: float = 0.8
     context_length: int | None = None
+
+    @property
+    def draft(self) -> DraftKnobs:
+        """Steps, top-k and draft tokens."""
+        return DraftKnobs(self.num_steps, self.eagle_topk, self.num_draft_tokens)
 
     @property
     def num_draft_nodes(self) -> int:

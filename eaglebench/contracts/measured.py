@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eaglebench.contracts.knobs import DraftKnobs
 from eaglebench.contracts.observation import RequestCounters, StepTimes, VerifyStep
 
 
@@ -11,8 +12,8 @@ from eaglebench.contracts.observation import RequestCounters, StepTimes, VerifyS
 class MeasuredTurn:
     """One turn of one question in one cell and arm.
 
-    `round` counts passes over the questions from 0. `is_measured` is false for turns that only prepare others (a ladder's donors); `error` is set
-    for turns that could not run.
+    `round` counts passes over the questions from 0. `is_measured` is false for turns that only
+    prepare others (a ladder's donors); `error` is set for turns that could not run.
     """
 
     cell_id: str
@@ -22,7 +23,8 @@ class MeasuredTurn:
     turn: int
     is_measured: bool
     page_size: int
-    num_draft_nodes: int
+    draft: DraftKnobs
+    preallocation: str
     prompt_token_ids: tuple[int, ...]
     output_token_ids: tuple[int, ...]
     accepted_per_step: tuple[int, ...]

@@ -5,14 +5,16 @@ before the next block starts, and the order of arms turns round from block to bl
 that a drift of the machine meets all arms alike. Results are on disk when a block ends.
 
 A round is one pass over all questions, from empty caches. Rounds repeat until the smallest number
-is reached and times are precise enough, or the largest number is reached.
+is reached and times are precise enough, or the largest number is reached. A round of every cell is
+run before the next one, and their order turns round as well, so that passes of two cells can be
+paired too.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import groupby
 
 from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend, Runtime
@@ -38,6 +40,7 @@ _YOUNG = 1
 """What a block leaves behind is in the collector's two young generations; a full walk is slow."""
 
 ConversationsOf = Callable[[Cell], Sequence[Conversation]]
+Work = tuple[Cell, Sequence[Conversation]]
 IsPrecise = Callable[[RunFolder, str], bool]
 """Whether a cell's times need no further round; sees interval widths only, never verdicts."""
 
@@ -51,6 +54,15 @@ class SessionPlan:
     conversations_of: ConversationsOf
     replay: Replay | None = None
     is_precise: IsPrecise = lambda _folder, _cell_id: True
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """What is left of one round of one cell."""
+
+    cell: Cell
+    round: int
+    blocks: list[tuple[Block, Place]]
 
 
 class Session:
@@ -97,8 +109,8 @@ class Session:
             )
         )
         with _frozen_heap():
-            for cell, conversations in work:
-                self._run_cell(cell, conversations)
+            for cell, rounds in groupby(self._rounds(work), key=lambda due: due.cell):
+                self._run_cell(cell, rounds)
 
     def tau(self) -> dict[str, float]:
         """Near-tie thresholds, from the logit noise over this run's first prompts."""
@@ -109,30 +121,32 @@ class Session:
 
     # --- a cell -------------------------------------------------------------------------------
 
-    def _run_cell(self, cell: Cell, conversations: Sequence[Conversation]) -> None:
-        rounds = self._rounds(cell, conversations)
-        first = next(rounds, None)
-        if first is None:
-            return
-        with self._backends(cell) as backends:
-            for blocks in chain([first], rounds):
-                self._start_round(cell, backends, blocks[0][1].round)
-                for block, place in blocks:
-                    self._run_block(block, place, backends[place.arm])
+    def _rounds(self, work: Sequence[Work]) -> Iterator[_Due]:
+        """What is left of each round that is needed, a round of every cell before the next one.
 
-    def _rounds(
-        self, cell: Cell, conversations: Sequence[Conversation]
-    ) -> Iterator[list[tuple[Block, Place]]]:
-        """What is left of each round that is needed; whether one is, is asked when it is due."""
+        Whether a round is needed is asked when it is due. Only one cell's pools are held at a time.
+        """
         pairs = self.config.pair_range
         for number in range(pairs.most):
-            if number >= pairs.least and self.plan.is_precise(self.folder, cell.cell_id):
-                return
-            blocks = self._unfinished(cell, conversations, number)
             if number >= pairs.least:
-                self.progress.extend(_size(blocks))
-            if blocks:
-                yield blocks
+                work = [due for due in work if not self._is_precise(due[0])]
+            for cell, conversations in work[::-1] if number % 2 else work:
+                blocks = self._unfinished(cell, conversations, number)
+                if number >= pairs.least:
+                    self.progress.extend(_size(blocks))
+                if blocks:
+                    yield _Due(cell, number, blocks)
+
+    def _is_precise(self, cell: Cell) -> bool:
+        return self.plan.is_precise(self.folder, cell.cell_id)
+
+    def _run_cell(self, cell: Cell, rounds: Iterable[_Due]) -> None:
+        """Rounds of one cell that follow each other."""
+        with self._backends(cell) as backends:
+            for due in rounds:
+                self._start_round(cell, backends, due.round)
+                for block, place in due.blocks:
+                    self._run_block(block, place, backends[place.arm])
 
     def _start_round(self, cell: Cell, backends: Mapping[str, Backend], number: int) -> None:
         """Every round starts from the same caches: empty, or as an interrupted one left them."""

@@ -35,9 +35,7 @@ def cell_id(knobs: EngineKnobs) -> str:
     parts = [
         f"page{knobs.page_size}",
         f"chunk{chunk}",
-        f"topk{knobs.eagle_topk}",
-        f"steps{knobs.num_steps}",
-        f"draft{knobs.num_draft_tokens}",
+        knobs.draft.name,
     ]
     if knobs.parallel != default.parallel:
         parts.append(f"parallel{knobs.parallel}")

@@ -7,7 +7,14 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from eaglebench.contracts.knobs import PREALLOCATIONS, EngineKnobs, Preallocation
+from eaglebench.contracts.faults import FAULTS
+from eaglebench.contracts.knobs import (
+    AUTO,
+    PREALLOCATIONS,
+    EngineKnobs,
+    Preallocation,
+    base_arm,
+)
 from eaglebench.errors import UsageError
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
 from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
@@ -95,6 +102,7 @@ class Limits:
     max_total_tokens: int
     context_length: int | None
     is_speculative: bool
+    arms: tuple[str, ...] = ()
     swa_full_tokens_ratio: float = EngineKnobs().swa_full_tokens_ratio
 
 
@@ -118,6 +126,8 @@ def check_axis_value(name: str, value: object) -> None:
     if name == "preallocation":
         if value not in PREALLOCATIONS:
             raise ValueError(f"{flag} {value}; expected one of {', '.join(PREALLOCATIONS)}")
+        return
+    if name == "num_draft_tokens" and value == AUTO:
         return
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{flag} {value!r}; expected a whole number")  # noqa: TRY004  # for pydantic
@@ -203,7 +213,7 @@ def _knobs(point: Point, limits: Limits) -> EngineKnobs:
 
 def _draft_shape(point: Point, limits: Limits) -> tuple[int, int, int]:
     """Steps, top-k and draft tokens of a point; what is not given follows from what is."""
-    given = {name: int(point[name]) for name in _SHAPE_AXES if name in point}
+    given = {name: int(point[name]) for name in _SHAPE_AXES if point.get(name, AUTO) != AUTO}
     if "num_speculative_tokens" in point:
         if given:
             mixed = ", ".join(f"--{name.replace('_', '-')}" for name in given)
@@ -237,6 +247,9 @@ def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
     shape = draft_shape_problem(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_tokens)
     if shape is not None:
         return shape
+    for arm in map(base_arm, limits.arms):
+        if knobs.eagle_topk > 1 and arm in FAULTS and FAULTS[arm].needs_chain:
+            return f"the arm {arm} is a fault of chains: --eagle-topk must be 1"
     if knobs.page_size > limits.max_total_tokens:
         return (
             f"--page-size {knobs.page_size} is larger than the pool of "

@@ -144,6 +144,7 @@ class RunConfig(BaseModel):
             swa_full_tokens_ratio=self.swa_full_tokens_ratio,
             context_length=self.context_length,
             is_speculative=self.algorithm != "NONE",
+            arms=self.arms,
         )
 
 

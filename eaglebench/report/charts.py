@@ -7,7 +7,10 @@ from typing import Any
 
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.report.cell_names import short_names
 from eaglebench.report.rows import Row
+from eaglebench.report.sweep_tables import shape_text
+from eaglebench.stats.sweep import Sweep
 
 MAX_ROWS = 2000
 """Cells times arms that are drawn."""
@@ -19,7 +22,9 @@ Totals = Mapping[tuple[str, str], Mapping[str, Sequence[int]]]
 """Delivered tokens and verify steps, by cell and arm, then by question."""
 
 
-def chart_data(turns: Sequence[MeasuredTurn], rows: Sequence[Row]) -> dict[str, Any]:
+def chart_data(
+    turns: Sequence[MeasuredTurn], rows: Sequence[Row], sweeps: Sequence[Sweep] = ()
+) -> dict[str, Any]:
     """Everything the charts need; what was cut is counted in `left_out`.
 
     Cells, arms and questions are named once and meant by their index everywhere else.
@@ -52,25 +57,31 @@ def chart_data(turns: Sequence[MeasuredTurn], rows: Sequence[Row]) -> dict[str, 
             for difference in row.differences
             if difference.log_ratio is not None
         ],
+        "sweeps": [_sweep(sweep) for sweep in sweeps],
         "questions": questions,
         "asked": asked,
         "left_out": {"rows": len(rows) - len(drawn), "questions": num_cut},
     }
 
 
-def short_names(cells: Sequence[str]) -> tuple[list[str], str]:
-    """The parts of the cells' names that differ, and the parts that all share.
-
-    Names that don't have the same number of parts, and a single name, stay as they are.
-    """
-    parts = [cell.split("-") for cell in cells]
-    if len(cells) < 2 or len({len(part) for part in parts}) > 1:
-        return list(cells), ""
-    is_shared = [len(set(column)) == 1 for column in zip(*parts, strict=True)]
-    own = ["-".join(p for p, s in zip(part, is_shared, strict=True) if not s) for part in parts]
-    if not all(own):
-        return list(cells), ""
-    return own, "-".join(p for p, s in zip(parts[0], is_shared, strict=True) if s)
+def _sweep(sweep: Sweep) -> dict[str, Any]:
+    """What a step of each draft shape costs and brings; shapes without times are left out."""
+    return {
+        "n": f"{sweep.setting} {sweep.arm}",
+        "p": [
+            {
+                "t": shape_text(cell.draft),
+                "k": cell.draft.eagle_topk,
+                "s": cell.draft.num_steps,
+                "ms": _rounded(cell.step_ms),
+                "al": _rounded(cell.counts.acceptance_length),
+                "ts": _rounded(cell.speed.tokens_per_s if cell.speed else None),
+                "f": sweep.fastest is not None and cell is sweep.fastest.cell,
+            }
+            for cell in sweep.cells
+            if cell.step_ms and cell.counts.acceptance_length
+        ],
+    }
 
 
 def _row(row: Row, steps: Mapping[tuple[str, str], Counter[int]]) -> dict[str, Any]:

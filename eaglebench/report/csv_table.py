@@ -30,6 +30,7 @@ def _column_names() -> list[str]:
     nothing = Row(
         cell_id="",
         arm="",
+        preallocation="",
         num_questions=0,
         num_failed=0,
         counts=pool(()),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.contracts.verdict import Judgement
 from eaglebench.report.rows import Row
+from eaglebench.stats.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,9 +17,11 @@ class ReportDocument:
         rows: one a cell and arm.
         judgement: against a baseline, or of the arms against `no-cache`.
         notes: remarks a reader should not have to find out alone.
+        sweeps: cells that differ in the draft shape alone.
     """
 
     run: MeasuredRun
     rows: tuple[Row, ...]
     judgement: Judgement
     notes: tuple[str, ...]
+    sweeps: tuple[Sweep, ...] = ()

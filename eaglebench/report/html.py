@@ -17,8 +17,10 @@ from eaglebench.report.html_tables import (
     findings_table,
     partings_table,
     runs_table,
+    wider_table,
 )
 from eaglebench.report.paste import paste_lines
+from eaglebench.report.run_tables import run_tables
 
 ENVIRONMENT_CLASSES = {
     "exact": "Environment, exact: counts are comparable where these are equal",
@@ -55,6 +57,7 @@ def _content(document: ReportDocument) -> dict[str, Any]:
         "findings": findings,
         "paste": "\n".join(paste_lines(rows)),
         "runs": runs_table(rows),
+        "wider": [(wider_table(table), table.remarks) for table in run_tables(document)],
         "partings": partings,
         "facts": _facts(document),
         "notes": (*document.notes, *judgement.notes),
@@ -65,7 +68,7 @@ def _content(document: ReportDocument) -> dict[str, Any]:
             "verdict": [name for name in BY_WEIGHT if judgement.with_verdict(name)],
             "kind": [kind for kind in KINDS if any(row[6] == kind for row in partings.rows)],
         },
-        "charts": chart_data(run.turns, rows),
+        "charts": chart_data(run.turns, rows, document.sweeps),
         "plotly": _plotly(),
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.contracts.verdict import BY_WEIGHT, Finding, Judgement
 from eaglebench.report.rows import Row
+from eaglebench.report.text_table import TextTable
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import Pair, PairClass
 from eaglebench.stats.prefix import CommonPrefix
@@ -145,6 +146,18 @@ def partings_table(rows: Sequence[Row]) -> HtmlTable:
         left_out=max(0, len(found) - MAX_ROWS),
         numeric=(1, *range(8, 15)),
         filters={"arm": 3, "kind": 6},
+    )
+
+
+def wider_table(table: TextTable) -> HtmlTable:
+    """A table over several cells or arms."""
+    return HtmlTable(
+        id=f"{table.id}-table",
+        caption=table.caption,
+        columns=table.columns,
+        rows=table.rows[:MAX_ROWS],
+        left_out=max(0, len(table.rows) - MAX_ROWS),
+        numeric=tuple(n for n, letter in enumerate(table.alignment) if letter == "r"),
     )
 
 

@@ -10,6 +10,7 @@ from eaglebench.report.comparison import difference_document
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
 from eaglebench.stats.difference import Difference
+from eaglebench.stats.sweep import Sweep
 
 RUN_FACTS = (
     "run_id",
@@ -25,7 +26,7 @@ RUN_FACTS = (
 
 
 def render_json(document: ReportDocument) -> str:
-    """Facts of the run, rows, differences, verdict, findings and notes."""
+    """Facts of the run, rows, differences, sweeps, verdict, findings and notes."""
     judgement = document.judgement
     return json_text(
         {
@@ -36,6 +37,7 @@ def render_json(document: ReportDocument) -> str:
                 for row in document.rows
                 for difference in row.differences
             ],
+            "sweeps": [_sweep(sweep) for sweep in document.sweeps],
             "judgement": {
                 "verdict": judgement.verdict,
                 "candidate": judgement.candidate,
@@ -76,6 +78,36 @@ def _difference(row: Row, difference: Difference) -> dict[str, Any]:
         "arm": row.arm,
         **difference_document(difference),
         "ratio": _ratio(difference),
+    }
+
+
+def _sweep(sweep: Sweep) -> dict[str, Any]:
+    """Draft shapes side by side; their counts are in the rows."""
+    fastest = sweep.fastest
+    return {
+        "setting": sweep.setting,
+        "arm": sweep.arm,
+        "reference": sweep.reference.cell_id,
+        "cells": [
+            {
+                "cell_id": cell.cell_id,
+                **asdict(cell.draft),
+                "step_ms": cell.step_ms,
+                "tokens_per_s": cell.speed.tokens_per_s if cell.speed else None,
+                "rate_half_width": cell.rate_half_width,
+                "ratio": asdict(cell.ratio) if cell.ratio else None,
+            }
+            for cell in sweep.cells
+        ],
+        "fastest": fastest
+        and {
+            "cell_id": fastest.cell.cell_id,
+            "rival": fastest.rival.cell_id,
+            "factor": fastest.factor,
+            "log_factors": fastest.log_factors,
+            "not_told_apart": [cell.cell_id for cell in fastest.tied],
+            "passes": fastest.passes,
+        },
     }
 
 

@@ -26,6 +26,7 @@ from eaglebench.report.phrases import (
 )
 from eaglebench.report.pipe_table import NOTHING, pipe_table
 from eaglebench.report.rows import Row
+from eaglebench.report.run_tables import run_tables
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import Pair
 
@@ -61,6 +62,7 @@ def render_markdown(document: ReportDocument) -> str:
         _summary(document),
         LENGTHS,
         *_cells(document.rows),
+        *_tables(document),
         "## Against other arms",
         _differences(document.rows),
         _bullets(_splits(document.rows)),
@@ -126,6 +128,17 @@ def _cells(rows: Sequence[Row]) -> list[str]:
         name = markdown_text(cell_id)
         parts += [f"### Counters of {name}", _counters(of_cell)]
         parts += [f"### Acceptance by position of {name}", _positions(of_cell)]
+    return parts
+
+
+def _tables(document: ReportDocument) -> list[str]:
+    """Tables over several cells or arms, as far as the run has them."""
+    parts = []
+    for table in run_tables(document):
+        parts.append(f"## {markdown_text(table.caption)}")
+        parts.append(pipe_table(table.columns, table.rows, table.alignment))
+        if table.remarks:
+            parts.append(_bullets(table.remarks))
     return parts
 
 

@@ -27,9 +27,12 @@ from eaglebench.report.phrases import (
 )
 from eaglebench.report.pipe_table import pipe_table
 from eaglebench.report.rows import Row
+from eaglebench.report.run_tables import run_tables
 
 SHOWN_CELLS = 12
 """A comment of GitHub's ends at 65536 characters."""
+SHOWN_TABLES = 6
+SHOWN_ROWS = 40
 SHOWN_FINDINGS = 10
 SHOWN_NOTES = 10
 LENGTHS = (
@@ -53,6 +56,7 @@ def render_pull_request(document: ReportDocument) -> str:
         _first_line(document),
         _block(paste_lines(document.rows)),
         *_cells(document),
+        *_tables(document),
         _bullets(_findings(document)),
         _bullets(_notes(document)),
         f"environment: {markdown_text(environment_line(document.run))}",
@@ -94,6 +98,22 @@ def _cells(document: ReportDocument) -> list[str]:
         hidden = len(cells) - SHOWN_CELLS
         parts.append(f"Tables of {hidden} more cells, with no heavier verdict: see the report.")
     return parts
+
+
+def _tables(document: ReportDocument) -> list[str]:
+    """Draft shapes, allocation and faults, as far as the run has them."""
+    parts = []
+    tables = run_tables(document)
+    for table in tables[:SHOWN_TABLES]:
+        shown = pipe_table(table.columns, table.rows[:SHOWN_ROWS], table.alignment)
+        parts += [f"**{markdown_text(table.caption)}**", shown]
+        parts.append(_bullets(_more(table.remarks, len(table.rows) - SHOWN_ROWS, "rows")))
+    parts += _more((), len(tables) - SHOWN_TABLES, "tables")
+    return parts
+
+
+def _more(lines: Sequence[str], hidden: int, what: str) -> list[str]:
+    return [*lines, f"{hidden} more {what}: see the report"] if hidden > 0 else [*lines]
 
 
 def _weight(document: ReportDocument, rows: Sequence[Row]) -> int:

@@ -21,6 +21,7 @@ class Row:
 
     cell_id: str
     arm: str
+    preallocation: str
     num_questions: int
     num_failed: int
     counts: Counts
@@ -77,6 +78,7 @@ def make_rows(
             Row(
                 cell_id=cell_id,
                 arm=arm,
+                preallocation=mine.turns[0].preallocation,
                 num_questions=len({t.question_id for t in mine.turns if t.is_measured}),
                 num_failed=sum(t.error is not None for t in mine.turns),
                 counts=mine.counts,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import expm1
+from textwrap import fill
 
 from rich.console import Console
 from rich.table import Table
@@ -10,17 +11,26 @@ from rich.text import Text
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.report.paste import paste_lines
 from eaglebench.report.rows import Row
+from eaglebench.report.text_table import TextTable
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import PairClass
 
 WIDE = 120
 SHOWN_PAIRS = 8
+HEAD_WIDTH = 10
+WORD_WIDTH = 12
+"""Words up to this long stay on one line; numbers next to them give way."""
 
 
 def render_run(
-    rows: Sequence[Row], console: Console, *, title: str, notes: Sequence[str] = ()
+    rows: Sequence[Row],
+    console: Console,
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+    tables: Sequence[TextTable] = (),
 ) -> None:
-    """Print the table, the differences, notes and the lines to paste."""
+    """Print a table a cell, the differences, tables over the cells, notes, the lines to paste."""
     is_wide = console.width >= WIDE
     for cell_id in dict.fromkeys(row.cell_id for row in rows):
         of_cell = [row for row in rows if row.cell_id == cell_id]
@@ -33,6 +43,8 @@ def render_run(
     for row in rows:
         for difference in row.differences:
             _print_difference(row, difference, console)
+    for table in tables:
+        _print_table(table, console)
     for note in notes:
         console.print(Text(f"note: {note}", style="yellow"))
     console.print()
@@ -133,6 +145,23 @@ def _print_partings(difference: Difference, console: Console) -> None:
     hidden = len(faults) + len(ties) - SHOWN_PAIRS
     if hidden > 0:
         console.print(f"  and {hidden} more", style="dim")
+
+
+def _print_table(shown: TextTable, console: Console) -> None:
+    table = Table(title=shown.caption, title_justify="left", pad_edge=False)
+    texts = zip(*shown.rows, strict=True)
+    for name, letter, column in zip(shown.columns, shown.alignment, texts, strict=True):
+        table.add_column(
+            fill(name, HEAD_WIDTH, break_long_words=False),
+            justify="right" if letter == "r" else "left",
+            overflow="fold",
+            no_wrap=letter == "l" and max(map(len, column)) <= WORD_WIDTH,
+        )
+    for row in shown.rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    for remark in shown.remarks:
+        console.print(Text(remark))
 
 
 def _number(value: float | None, form: str) -> str:

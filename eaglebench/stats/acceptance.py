@@ -7,6 +7,7 @@ al_vllm             1 + accepted before cutting / verify steps that carried draf
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import log
 
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.contracts.observation import VerifyStep
@@ -30,6 +31,7 @@ class Counts:
     draft_forwards: int
     target_forwards: int
     pages_allocated: int
+    pages_returned: int
     alloc_calls: int
     evictions: int
     preemptions: int
@@ -114,3 +116,19 @@ def speed(blocks: Sequence[MeasuredBlock]) -> Speed | None:
         mixed_share=sum(block.times.mixed_s for block in blocks) / wall_s,
         wall_s=wall_s,
     )
+
+
+def split_ratio(mine: Speed | None, theirs: Speed | None) -> tuple[float, float, float] | None:
+    """Ln of the three factors' ratios, which add up to ln of the throughput ratio.
+
+    None where one of them was not measured.
+    """
+    if mine is None or theirs is None:
+        return None
+    factors: Sequence[tuple[float | None, float | None]] = [
+        (mine.al_sglang, theirs.al_sglang),
+        (mine.step_rate, theirs.step_rate),
+        (mine.decode_share, theirs.decode_share),
+    ]
+    logs = [log(a / b) for a, b in factors if a and b]
+    return (logs[0], logs[1], logs[2]) if len(logs) == len(factors) else None

@@ -1,12 +1,10 @@
 """An arm against another one of the same questions: everything that can be said about the two."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
 
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
-from eaglebench.stats.acceptance import Counts, Speed, pool, speed
+from eaglebench.stats.acceptance import Counts, Speed, pool, speed, split_ratio
 from eaglebench.stats.pairing import Pair, PairClass, Tau, pair_turns
 from eaglebench.stats.signflip import sign_flip_p_value
 from eaglebench.stats.throughput import RatioEstimate
@@ -85,20 +83,7 @@ def make_difference(
         other_counts=other_counts,
         acceptance=acceptance,
         throughput=throughput,
-        log_ratio=_split(my_speed, their_speed),
+        log_ratio=split_ratio(my_speed, their_speed),
         ratio=ratio,
         p_value=sign_flip_p_value(mine.turns, theirs.turns),
     )
-
-
-def _split(mine: Speed | None, theirs: Speed | None) -> tuple[float, float, float] | None:
-    """Ln of the three factors' ratios; they add up to ln of the throughput ratio."""
-    if mine is None or theirs is None:
-        return None
-    factors: Sequence[tuple[float | None, float | None]] = [
-        (mine.al_sglang, theirs.al_sglang),
-        (mine.step_rate, theirs.step_rate),
-        (mine.decode_share, theirs.decode_share),
-    ]
-    logs = [log(a / b) for a, b in factors if a and b]
-    return (logs[0], logs[1], logs[2]) if len(logs) == len(factors) else None

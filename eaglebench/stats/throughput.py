@@ -54,7 +54,18 @@ def pass_log_ratios(
     blocks: Sequence[MeasuredBlock], cell_id: str, arm: str, other: str
 ) -> list[float]:
     """One log-ratio for each pass in which both arms ran the same blocks."""
-    mine, theirs = _passes(blocks, cell_id, arm), _passes(blocks, cell_id, other)
+    mine, theirs = (
+        [block for block in blocks if (block.cell_id, block.arm) == (cell_id, name)]
+        for name in (arm, other)
+    )
+    return paired_log_ratios(mine, theirs)
+
+
+def paired_log_ratios(
+    blocks: Sequence[MeasuredBlock], others: Sequence[MeasuredBlock]
+) -> list[float]:
+    """The same for the blocks of two arms, of one cell or of two whose passes take turns."""
+    mine, theirs = _passes(blocks), _passes(others)
     return [
         log(_rate(mine[number])) - log(_rate(theirs[number]))
         for number in sorted(mine)
@@ -63,6 +74,12 @@ def pass_log_ratios(
         and _rate(mine[number]) > 0
         and _rate(theirs[number]) > 0
     ]
+
+
+def log_rates(blocks: Sequence[MeasuredBlock]) -> list[float]:
+    """Ln of the tokens a second of each pass of one arm."""
+    rates = [_rate(one_pass) for _, one_pass in sorted(_passes(blocks).items())]
+    return [log(rate) for rate in rates if rate > 0]
 
 
 def estimate_ratio(log_ratios: Sequence[float], alpha: float = ALPHA) -> RatioEstimate | None:
@@ -132,13 +149,10 @@ def _half_width(values: list[float], alpha: float) -> float:
     return float(high - low) / 2
 
 
-def _passes(
-    blocks: Sequence[MeasuredBlock], cell_id: str, arm: str
-) -> dict[int, dict[int, MeasuredBlock]]:
+def _passes(blocks: Sequence[MeasuredBlock]) -> dict[int, dict[int, MeasuredBlock]]:
     passes: dict[int, dict[int, MeasuredBlock]] = {}
     for block in blocks:
-        if (block.cell_id, block.arm) == (cell_id, arm):
-            passes.setdefault(block.round, {})[block.block] = block
+        passes.setdefault(block.round, {})[block.block] = block
     return passes
 
 

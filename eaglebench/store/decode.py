@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eaglebench.contracts.knobs import num_draft_nodes
+from eaglebench.contracts.knobs import DraftKnobs
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
 from eaglebench.contracts.observation import RequestCounters, StepTimes, VerifyStep
 from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
@@ -59,7 +59,8 @@ def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
         turn=record.turn,
         is_measured=record.measured,
         page_size=record.page_size,
-        num_draft_nodes=num_draft_nodes(record.num_draft_tokens) if record.num_steps else 0,
+        draft=DraftKnobs(record.num_steps, record.eagle_topk, record.num_draft_tokens),
+        preallocation=record.preallocation,
         prompt_token_ids=tuple(record.prompt_token_ids),
         output_token_ids=tuple(record.output_token_ids),
         accepted_per_step=tuple(record.accepted_per_step),

@@ -20,7 +20,14 @@ from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.html import render_html
 from eaglebench.report.html_tables import partings_table
-from tests.html_documents import ODD, make_document, make_run, many_cells, renamed
+from tests.html_documents import (
+    ODD,
+    make_document,
+    make_run,
+    make_swept,
+    many_cells,
+    renamed,
+)
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = 1280, 390
@@ -144,6 +151,15 @@ def test_every_chart_has_marks(drive: Drive, document: ReportDocument) -> None:
     assert seen["marks"]["matrix"] == 1
     assert seen["marks"]["split"] == 6 * 4
     assert seen["loads"] == []
+
+
+def test_draft_shapes_are_points_over_their_cost(drive: Drive, tmp_path: Path) -> None:
+    """One point a shape and a ring on the fastest; without a sweep the chart is not there."""
+    document = make_swept(tmp_path)
+    seen = drive(render_html(document), "return { marks: marks().sweep };")
+
+    assert len(document.sweeps[0].cells) == 3
+    assert seen["marks"] == 3 + 1
 
 
 def test_choices_change_the_charts(drive: Drive, document: ReportDocument) -> None:

@@ -97,6 +97,9 @@ const startCharts = () => {
     [["al", "acceptance length"], ["ch", `acceptance length against ${data.baseline}`], ["ts", "token/s"]],
     () => drawMatrix(),
   );
+  const sweepChoice = data.sweeps.length && addSelect(
+    controls("sweep"), "cells", data.sweeps.map(({ n }, index) => [index, n]), () => drawSweep(),
+  );
   const SPLITS_AT_ONCE = 24;
   const splitChoice = addSelect(
     controls("split"), "arm", [["", "all arms"], ...others], () => drawSplit(),
@@ -286,6 +289,69 @@ const startCharts = () => {
     remark("split", data.cells.length > 1 ? sharedText() : "");
   };
 
+  // Equal throughput is a line through the origin: tokens a step = throughput x time of a step.
+  const SWEEP_LINES = 5;
+  const roundSteps = (low, high, count) => {
+    const rough = (high - low) / count;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
+    const numbers = [];
+    for (let number = Math.ceil(low / step); number * step <= high; number += 1) numbers.push(number * step);
+    return numbers;
+  };
+  const padded = (numbers) => {
+    const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+    const pad = 0.12 * (high - low || high);
+    return [Math.max(0, low - pad), high + pad];
+  };
+  const drawSweep = () => {
+    if (!data.sweeps.length) return;
+    const { n, p } = data.sweeps[Number(sweepChoice.value)];
+    const [left, right] = padded(p.map(({ ms }) => ms));
+    const [bottom, top] = padded(p.map(({ al }) => al));
+    const reached = p.map(({ ms, al }) => (1000 * al) / ms);
+    const rates = roundSteps(0.9 * Math.min(...reached), 1.1 * Math.max(...reached), SWEEP_LINES);
+    const lines = rates.map((rate) => {
+      const x = [Math.max(left, (1000 * bottom) / rate), Math.min(right, (1000 * top) / rate)];
+      return { rate, x, y: x.map((ms) => (rate * ms) / 1000) };
+    }).filter(({ x }) => x[0] < x[1]);
+    const widths = [...new Set(p.map(({ k }) => k))].sort((a, b) => a - b);
+    const traces = !p.length ? [] : [
+      ...lines.map(({ x, y }) => ({
+        type: "scatter", mode: "lines", x, y, hoverinfo: "skip", showlegend: false,
+        line: { color: style("--quiet"), width: 0.8, dash: "dot" },
+      })),
+      ...widths.map((k, index) => {
+        const mine = p.filter((point) => point.k === k);
+        return {
+          type: "scatter", mode: "lines+markers+text", name: k === 1 ? "chain" : `top-k ${k}`,
+          x: mine.map(({ ms }) => ms), y: mine.map(({ al }) => al),
+          marker: { color: style(`--arm-${index % PALETTE}`), size: 9 },
+          line: { color: style(`--arm-${index % PALETTE}`), width: 1 },
+          text: mine.map(({ s }) => s), textposition: "top center", textfont: { size: 11 },
+          customdata: mine.map(({ t, ts }) => `${plain(t)}<br>${fixed(ts, 2)} token/s`),
+          hovertemplate: "%{customdata}<br>%{y:.3f} tokens a step, %{x:.2f} ms a step<extra></extra>",
+        };
+      }),
+      ...p.filter(({ f }) => f).map(({ ms, al, t }) => ({
+        type: "scatter", mode: "markers+text", name: "fastest", x: [ms], y: [al], hoverinfo: "skip",
+        marker: { symbol: "circle-open", size: 18, color: style("--text"), line: { width: 2 } },
+        text: [plain(t)], textposition: "bottom center", textfont: { color: style("--text") },
+      })),
+    ];
+    draw("sweep", traces, {
+      showlegend: true, height: 440, margin: { l: 50, r: 60, t: 60, b: 44 },
+      legend: { orientation: "h", x: 0, y: 1.06, yanchor: "bottom", xanchor: "left" },
+      xaxis: axis("ms a verify step", { range: [left, right], zeroline: false }),
+      yaxis: axis("acceptance length", { range: [bottom, top], zeroline: false }),
+      annotations: lines.map(({ rate, x, y }) => ({
+        x: x[1], y: y[1], text: `${+rate.toPrecision(3)}/s`, showarrow: false,
+        xanchor: x[1] < right ? "center" : "left", yanchor: x[1] < right ? "bottom" : "middle",
+        font: { size: 11, color: style("--quiet") },
+      })),
+    }, `Dots: acceptance length against the time of a verify step, by draft shape, ${n}`);
+  };
+
   const drawCell = () => {
     if (!data.cells.length) return;
     drawPositions();
@@ -295,6 +361,7 @@ const startCharts = () => {
   const drawAll = () => {
     drawCell();
     drawMatrix();
+    drawSweep();
     drawSplit();
   };
 
@@ -307,7 +374,7 @@ const startCharts = () => {
   addEventListener("afterprint", setPrinting(false));
 
   // One chart a turn of the event loop, so that the tables answer while charts are drawn.
-  const queue = [drawPositions, drawAccepted, drawQuestions, drawMatrix, drawSplit];
+  const queue = [drawPositions, drawAccepted, drawQuestions, drawMatrix, drawSweep, drawSplit];
   const next = () => {
     const job = queue.shift();
     if (!job) {

@@ -287,3 +287,20 @@ def test_rounds_stop_when_times_are_precise(tmp_path: Path) -> None:
 
     assert asked == [2, 3, 4]
     assert {block.round for block in folder.blocks()} == {0, 1, 2, 3}
+
+
+def test_rounds_go_through_all_cells_in_turn(tmp_path: Path) -> None:
+    """A round of every cell comes before the next one, there and back; one cell stops alone."""
+    cells = [make_cell(num_steps=steps, num_draft_tokens=steps + 1) for steps in (1, 2)]
+    first, second = (cell.cell_id for cell in cells)
+
+    folder = run_toy(
+        tmp_path,
+        cells=cells,
+        pairs="2:3",
+        is_precise=lambda _folder, cell_id: cell_id == first,
+    )
+
+    order = [(block.round, block.cell_id) for block in folder.blocks() if not block.order]
+    rounds = list(dict.fromkeys(order))
+    assert rounds == [(0, first), (0, second), (1, second), (1, first), (2, second)]

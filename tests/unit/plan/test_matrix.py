@@ -15,11 +15,18 @@ from eaglebench.plan.matrix_file import read_matrix_file
 
 
 def make_expansion(
-    *, is_speculative: bool = True, max_total_tokens: int = 1024, **spec: Any
+    *,
+    is_speculative: bool = True,
+    max_total_tokens: int = 1024,
+    arms: tuple[str, ...] = (),
+    **spec: Any,
 ) -> Expansion:
     """Expand a matrix in a small pool."""
     limits = Limits(
-        max_total_tokens=max_total_tokens, context_length=None, is_speculative=is_speculative
+        max_total_tokens=max_total_tokens,
+        context_length=None,
+        is_speculative=is_speculative,
+        arms=arms,
     )
     return expand(MatrixSpec(**spec), limits)
 
@@ -139,6 +146,33 @@ def test_a_tree_holds_as_many_nodes_as_its_branches_at_every_step() -> None:
     shapes = {(c.knobs.eagle_topk, c.knobs.num_steps): c for c in expansion.cells}
     tokens = {shape: cell.knobs.num_draft_tokens for shape, cell in shapes.items()}
     assert tokens == {(1, 1): 2, (1, 3): 4, (4, 1): 5, (4, 3): 13, (8, 1): 9, (8, 3): 25}
+
+
+def test_auto_draft_tokens_stand_beside_numbers() -> None:
+    """`auto` is a value of the axis: SGLang's 16 nodes can be swept next to the usual number."""
+    axes = {"num_steps": (3,), "eagle_topk": (1, 4), "num_draft_tokens": ("auto", 16)}
+
+    expansion = make_expansion(axes=axes)
+
+    assert [cell.knobs.num_draft_tokens for cell in expansion.cells] == [4, 13, 16]
+    assert [cell.cell_id for cell in expansion.skipped] == ["page1-chunkoff-topk1-steps3-draft16"]
+
+
+def test_trees_are_left_out_beside_a_fault_of_chains() -> None:
+    """Known before a model is loaded; the chains of the matrix are run."""
+    expansion = make_expansion(axes={"eagle_topk": (1, 4)}, arms=("radix", "kv-reuse"))
+
+    assert ids(expansion) == ["page1-chunkoff-topk1-steps2-draft3"]
+    assert "kv-reuse" in expansion.skipped[0].reason
+
+
+def test_preallocation_is_an_axis() -> None:
+    """All three policies, each a cell of its own."""
+    policies = ("none", "lookahead-blocks", "covered")
+
+    expansion = make_expansion(axes={"preallocation": policies})
+
+    assert tuple(cell.knobs.preallocation for cell in expansion.cells) == policies
 
 
 def test_cells_that_make_no_sense_are_skipped_with_the_reason() -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from eaglebench.contracts.measured import MeasuredRun
-from eaglebench.report.charts import chart_data, short_names
+from eaglebench.report.cell_names import short_names
+from eaglebench.report.charts import chart_data
 from tests.html_documents import make_document, make_run
 
 
@@ -57,6 +58,7 @@ def test_too_many_questions_are_cut_and_counted(
         (["page1-off-topk1", "page4-off-topk1"], ["page1", "page4"], "off-topk1"),
         (["page1-off"], ["page1-off"], ""),
         (["page1-off", "odd"], ["page1-off", "odd"], ""),
+        (["page1-off-draft3", "page1-off-draft3-x-y"], ["draft3", "draft3-x-y"], "page1-off"),
         (["a-b", "a-b"], ["a-b", "a-b"], ""),
         ([], [], ""),
     ],

@@ -8,12 +8,14 @@ from typing import Any
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.json_document import json_text, render_json
 from tests.fakes import Plant
+from tests.sessions import make_cell
 from tests.unit.report.toy_documents import (
     ODD_NAME,
     in_cells,
     make_document,
     with_findings,
     with_ratio,
+    with_sweeps,
 )
 
 
@@ -81,3 +83,16 @@ def test_odd_names_come_back(tmp_path: Path) -> None:
 def test_numbers_inside_lists_are_checked_too() -> None:
     """However deep they are."""
     assert json.loads(json_text({"a": [{"b": (float("nan"), 1.5)}]})) == {"a": [{"b": [None, 1.5]}]}
+
+
+def test_draft_shapes_are_there_for_machines(tmp_path: Path) -> None:
+    """Every cell of a sweep, the reference and the fastest by their cells' ids."""
+    cells = [make_cell(num_steps=steps, num_draft_tokens=steps + 1) for steps in (1, 2)]
+    document = with_sweeps(make_document(tmp_path, cells=cells))
+    (sweep,) = read(document)["sweeps"]
+
+    names = [cell.cell_id for cell in cells]
+    assert [entry["cell_id"] for entry in sweep["cells"]] == names
+    assert {sweep["reference"], sweep["fastest"]["cell_id"]} <= set(names)
+    assert sweep["fastest"]["passes"] == 1
+    assert len(sweep["fastest"]["not_told_apart"]) == 1

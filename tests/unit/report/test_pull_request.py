@@ -99,7 +99,7 @@ def test_fault_arm_shows_what_it_lost(tmp_path: Path) -> None:
     text = render_pull_request(document)
 
     assert text.startswith("**REGRESSED** against no-cache: measured, and worse than allowed")
-    (line,) = [line for line in text.splitlines() if line.startswith("| unigram")]
+    line = next(line for line in text.splitlines() if line.startswith("| unigram"))
     assert "| REGRESSED |" in line
     assert "4 identical, 0 near-tie, 3 draft-state, 0 target-state" in line
     assert re.search(r"against radix -\d\.\d\d%, p\(shorter\) 0\.\d{4}", line)

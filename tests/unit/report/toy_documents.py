@@ -13,6 +13,7 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.acceptance import pool
 from eaglebench.stats.pairing import Tau
+from eaglebench.stats.sweep import make_sweeps
 from eaglebench.stats.throughput import RatioEstimate
 from eaglebench.store.decode import measured_run
 from tests.fakes import NOISE, Plant, ScriptedRuntime
@@ -48,6 +49,12 @@ def make_document(
     inside = {(row.cell_id, row.arm): row.difference for row in rows if row.difference}
     judgement = judge_run(run.run_id, inside)
     return ReportDocument(run=run, rows=rows, judgement=judgement, notes=tuple(notes))
+
+
+def with_sweeps(document: ReportDocument) -> ReportDocument:
+    """The document with its draft shapes side by side."""
+    sweeps = make_sweeps(document.run.turns, document.run.blocks)
+    return replace(document, sweeps=tuple(sweeps))
 
 
 def with_rows(document: ReportDocument, rows: Sequence[Row]) -> ReportDocument:

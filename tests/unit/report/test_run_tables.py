@@ -1,0 +1,180 @@
+"""Tables over several cells or arms: drafts, allocation, faults; and none where there is nothing."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from eaglebench.contracts.faults import FAULTS
+from eaglebench.contracts.knobs import FAULT_ARMS
+from eaglebench.plan.cell import Cell
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.markdown import render_markdown
+from eaglebench.report.pull_request import render_pull_request
+from eaglebench.report.run_tables import run_tables
+from eaglebench.report.terminal import render_run
+from eaglebench.report.text_table import TextTable
+from eaglebench.stats.sweep import make_sweeps
+from tests.fakes import Plant
+from tests.sessions import make_cell
+from tests.unit.report.toy_documents import make_document, with_sweeps, without_speed
+
+SHAPES = ((1, 1, 2), (2, 1, 3), (2, 4, 9))
+
+
+def make_cells(**knobs: object) -> list[Cell]:
+    """Two chains and a tree."""
+    return [
+        make_cell(num_steps=steps, eagle_topk=topk, num_draft_tokens=tokens, **knobs)
+        for steps, topk, tokens in SHAPES
+    ]
+
+
+def make_swept(root: Path, **options: object) -> ReportDocument:
+    """The document of a run over draft shapes."""
+    return with_sweeps(make_document(root, **options))  # type: ignore[arg-type]
+
+
+def table_of(document: ReportDocument, name: str) -> TextTable:
+    """One of a document's tables."""
+    return next(table for table in run_tables(document) if table.id == name)
+
+
+def column(table: TextTable, head: str) -> list[str]:
+    """The texts under a head."""
+    return [row[table.columns.index(head)] for row in table.rows]
+
+
+def test_an_ordinary_run_has_none_of_them(tmp_path: Path) -> None:
+    """One shape, no preallocation, no fault: nothing is added."""
+    assert run_tables(make_swept(tmp_path)) == []
+
+
+def test_chains_are_a_table_over_k(tmp_path: Path) -> None:
+    """Counts and vLLM's acceptance length of every chain, trees left out."""
+    document = make_swept(tmp_path, cells=make_cells())
+    table = table_of(document, "chains")
+    chains = [row for row in document.rows if row.arm == "radix"][:2]
+
+    assert column(table, "K") == ["1", "2"]
+    assert column(table, "verify steps") == [str(row.counts.verify_steps) for row in chains]
+    assert column(table, "drafted") == [str(row.counts.drafted) for row in chains]
+    assert column(table, "accepted") == [str(row.counts.accepted) for row in chains]
+    assert column(table, "al_vllm") == [f"{row.counts.al_vllm:.3f}" for row in chains]
+    assert [len(text.split()) for text in column(table, "by position")] == [1, 2]
+
+
+def test_every_shape_has_its_cost(tmp_path: Path) -> None:
+    """One row a shape; the fastest and the reference are marked, and a sentence says why."""
+    table = table_of(make_swept(tmp_path, cells=make_cells()), "sweep")
+
+    assert column(table, "draft tokens") == ["2", "3", "9"]
+    assert column(table, "ms a step") == ["10.00"] * 3
+    notes = ", ".join(column(table, "note"))
+    assert notes.count("fastest") == notes.count("reference") == 1
+    assert table.remarks[0].startswith("fastest in this one pass is ")
+    assert "acceptance " in table.remarks[0]
+    assert "a step costs" in table.remarks[0]
+    assert "there is no interval" in table.remarks[1]
+
+
+def test_repeated_passes_bring_intervals(tmp_path: Path) -> None:
+    """With two passes and more, times carry an interval and the second sentence counts passes."""
+    table = table_of(make_swept(tmp_path, cells=make_cells(), pairs="3"), "sweep")
+
+    assert all("+-" in text for text in column(table, "token/s"))
+    assert table.remarks[0].startswith("fastest is ")
+    assert table.remarks[1].startswith("over 3 passes it is ")
+
+
+def test_what_was_not_timed_is_a_dash(tmp_path: Path) -> None:
+    """Without blocks the counts are shown and nothing is named."""
+    document = make_document(tmp_path, cells=make_cells())
+    swept = replace(document, sweeps=tuple(make_sweeps(document.run.turns, ())))
+    table = table_of(swept, "sweep")
+
+    assert column(table, "token/s") == column(table, "ms a step") == ["-"] * 3
+    assert table.remarks == ()
+
+
+def test_preallocation_shows_what_was_asked_of_the_allocator(tmp_path: Path) -> None:
+    """Calls and pages of each policy, whole and by verify step."""
+    cells = [make_cell(preallocation=policy) for policy in ("none", "covered")]
+    document = make_document(tmp_path, cells=cells)
+    table = table_of(document, "allocation")
+    rows = [row for row in document.rows if row.arm == "radix"]
+
+    assert column(table, "alloc calls") == [str(row.counts.alloc_calls) for row in rows]
+    assert column(table, "pages taken") == [str(row.counts.pages_allocated) for row in rows]
+    assert column(table, "pages returned") == [str(row.counts.pages_returned) for row in rows]
+    calls = rows[0].counts.alloc_calls / rows[0].counts.verify_steps
+    assert column(table, "calls / step")[0] == f"{calls:.3f}"
+
+
+@pytest.mark.parametrize("arms", [["radix", "unigram", "no-cache"], ["unigram", "no-cache"]])
+def test_faults_are_held_against_the_cache_without_them(tmp_path: Path, arms: list[str]) -> None:
+    """Against radix where it ran, else against no-cache; the issue and the verdict beside it."""
+    plants = {"unigram": [Plant(word="odd", gap=1.0)]}
+    document = make_document(tmp_path, plants=plants, arms=arms)
+    table = table_of(document, "faults")
+
+    assert f"against {'radix' if 'radix' in arms else 'no-cache'}" in table.caption
+    assert column(table, "turns that differ") == ["1 of 7"]
+    assert column(table, "verdict") == ["REGRESSED"]
+    assert table.remarks[0] == f"unigram: {FAULTS['unigram'].what} (sglang#10846, sglang#11231)"
+    other, common = map(int, column(table, "other drafts")[0].split(" of "))
+    assert 0 < other < common
+
+
+def test_a_fault_alone_has_nothing_to_be_held_against(tmp_path: Path) -> None:
+    """Its own length is shown, everything else is a dash."""
+    table = table_of(make_document(tmp_path, arms=["kv-reuse"]), "faults")
+
+    assert table.rows[0][:2] == ("kv-reuse", "-")
+    assert table.rows[0][3:] == ("-", "-", "-", "-")
+    assert "against" not in table.caption
+
+
+def test_every_fault_arm_names_where_it_was_reported() -> None:
+    """The arms are those of the registry, each with an issue of a public engine."""
+    assert set(FAULT_ARMS) == set(FAULTS)
+    assert all("#" in issue for fault in FAULTS.values() for issue in fault.issues)
+
+
+def test_formats_for_people_show_the_same_tables(tmp_path: Path) -> None:
+    """Markdown and the pull request's block hold every caption, row and remark."""
+    document = make_swept(tmp_path, cells=make_cells(), arms=["radix", "kv-reuse", "no-cache"])
+    tables = run_tables(document)
+
+    assert [table.id for table in tables] == ["chains", "sweep", "faults"]
+    for text in (render_markdown(document), render_pull_request(document)):
+        for table in tables:
+            assert table.caption in text
+            assert all(remark.split(":")[0] in text for remark in table.remarks)
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_terminal_shows_them_whole(tmp_path: Path, width: int) -> None:
+    """No table is wider than the console, and no text is cut."""
+    cells = make_cells(preallocation="covered")
+    document = make_swept(tmp_path, cells=cells, arms=["radix", "no-lookahead", "no-cache"])
+    tables = run_tables(document)
+    stream = io.StringIO()
+    console = Console(file=stream, width=width)
+
+    render_run(document.rows, console, title="toy", tables=tables)
+
+    text = stream.getvalue()
+    own = text[text.index("Chains of K") : text.index("#questions")].splitlines()[:-1]
+    assert [table.id for table in tables] == ["chains", "sweep", "allocation", "faults"]
+    assert "…" not in text
+    assert all(len(line) <= width for line in own)
+
+
+def test_tables_need_no_times(tmp_path: Path) -> None:
+    """Rows without times are shown with dashes."""
+    document = without_speed(make_document(tmp_path, arms=["radix", "unigram", "no-cache"]))
+
+    assert column(table_of(document, "faults"), "change") == ["+0.00%"]

@@ -87,7 +87,7 @@ def test_batches_hold_all_of_a_pass_within_their_budget() -> None:
     """Every conversation once a pass, padded sizes within the budget, passes in other orders."""
     order = batches(MANY, 300, seed=1)
     drawn: list[Conversation] = []
-    passes = []
+    passes: list[list[Conversation]] = []
     while len(passes) < 2:
         batch = next(order)
         assert len(batch) == 1 or len(batch) * max(len(each.ids) for each in batch) <= 300

@@ -47,7 +47,7 @@ def propose(head: TrainableHead, lesson: Lesson, row: int, slot: int) -> list[Te
     """
     cold = plain(head)
     width = head.size.hidden
-    aux = list(lesson.aux[row, : slot + 1].split(width, dim=-1))
+    aux = list(torch.split(lesson.aux[row, : slot + 1], width, dim=-1))
     features = cold.fuse3(aux)
     logits = []
     for level in range(LEVELS):

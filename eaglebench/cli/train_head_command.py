@@ -87,6 +87,12 @@ def _layers(
 @_recipe_option("--held-out-share", "Share of conversations kept for the figures.")
 @_recipe_option("--ngram-words", "Words in a row that may not be shared with --exclude.")
 @_recipe_option("--seed", "Of conversations, first weights and order.")
+@click.option(
+    "--keep-studies/--no-keep-studies",
+    default=True,
+    help="Keep the target's states of all conversations on disk (two bytes a number), so that each "
+    "is computed once.",
+)
 @click.option("--dtype", type=click.Choice(("bfloat16", "float32")), default="bfloat16")
 @click.option("--device", default="cpu", show_default=True)
 @click.option("--num-threads", type=int, help="Threads of torch.")
@@ -101,6 +107,7 @@ def train_head(
     dtype: str,
     device: str,
     num_threads: int | None,
+    keep_studies: bool,
     progress: str,
     **options: Any,
 ) -> None:
@@ -126,6 +133,7 @@ def train_head(
         conversations=conversation_files,
         excluded=tuple(_excluded_texts(excluded)),
         start_from=resolve_model(start_from, notice=notice) if start_from else None,
+        keeps_studies=keep_studies,
     )
     machine = TrainingMachine(dtype=dtype, device=device, num_threads=num_threads)
     with _listener(progress) as listener:

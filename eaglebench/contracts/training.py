@@ -80,6 +80,8 @@ class TrainingFiles:
         conversations: further conversations, token ids or messages, a JSON object a line.
         excluded: texts that no conversation may share `ngram_words` words in a row with.
         start_from: folder of a head to go on from; None is a new one.
+        keeps_studies: keep what the target computes of each conversation on disk, so that it is
+            computed once.
     """
 
     target: Path
@@ -88,6 +90,7 @@ class TrainingFiles:
     conversations: tuple[Path, ...] = ()
     excluded: tuple[str, ...] = ()
     start_from: Path | None = None
+    keeps_studies: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -297,10 +297,19 @@ class Target:
             )
         return torch.cat([self._captured[index] for index in ids], dim=-1)
 
-    def lm_head_logits(self, hidden: Tensor) -> Tensor:
-        """[num_rows, vocab] logits of normed hidden states, soft cap included."""
+    def lm_head_logits(self, hidden: Tensor, token_ids: Tensor | None = None) -> Tensor:
+        """[num_rows, vocab] logits of normed hidden states, soft cap included.
+
+        Args:
+            hidden: [num_rows, hidden].
+            token_ids: [n] int64, columns that are wanted; None is all.
+        """
         head = self.model.get_output_embeddings()
-        logits = linear(hidden, head.weight, head.bias)
+        weight, bias = head.weight, head.bias
+        if token_ids is not None:
+            weight = weight.index_select(0, token_ids)
+            bias = None if bias is None else bias.index_select(0, token_ids)
+        logits = linear(hidden, weight, bias)
         softcap = getattr(self.config, "final_logit_softcapping", None)
         return logits if softcap is None else torch.tanh(logits / softcap) * softcap
 

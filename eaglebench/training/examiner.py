@@ -6,7 +6,7 @@ import torch
 
 from eaglebench.contracts.training import Acceptance
 from eaglebench.training.conversation import Conversation
-from eaglebench.training.teacher import Teacher
+from eaglebench.training.shelf import Shelf
 from eaglebench.training.trainable import TrainableHead
 from eaglebench.training.training_time_test import LevelScore, TrainingTimeTest
 
@@ -15,11 +15,11 @@ from eaglebench.training.training_time_test import LevelScore, TrainingTimeTest
 def measure_acceptance(
     head: TrainableHead,
     exam: TrainingTimeTest,
-    teacher: Teacher,
+    shelf: Shelf,
     groups: Sequence[Sequence[Conversation]],
 ) -> Acceptance:
     """Acceptance over conversations, computed group by group."""
-    counts = [count_accepted(exam.run(head, teacher.lesson(group))) for group in groups]
+    counts = [count_accepted(exam.run(head, shelf.lesson(group))) for group in groups]
     return Acceptance(
         positions=sum(each.positions for each in counts),
         by_level=tuple(map(sum, zip(*(each.by_level for each in counts), strict=True))),

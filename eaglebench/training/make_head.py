@@ -5,6 +5,7 @@ where an earlier one was stopped:
 
     training/recipe.json           what it was begun with
     training/conversations.jsonl   as they were written
+    training/studies/              what the target computed of each conversation
     training/checkpoint.pt         weights and optimizer
 """
 
@@ -48,6 +49,7 @@ from eaglebench.training.examiner import measure_acceptance
 from eaglebench.training.frame import ChatFrame, read_frame
 from eaglebench.training.openings import FIRST_TURNS, LATER_TURNS
 from eaglebench.training.overlap import OverlapFilter
+from eaglebench.training.shelf import Shelf
 from eaglebench.training.teacher import Teacher
 from eaglebench.training.trainer import Trainer, load_checkpoint, save_checkpoint
 from eaglebench.training.training_time_test import TrainingTimeTest
@@ -98,19 +100,22 @@ class HeadMaker:
         blueprint, coverage = self._blueprint(corpus)
         config = blueprint.config
         device = self._target.device
-        teacher = Teacher(self._target, blueprint.aux_layer_ids, blueprint.target_ids)
+        shelf = Shelf(
+            Teacher(self._target, blueprint.aux_layer_ids, blueprint.target_ids),
+            self._work / "studies" if self._files.keeps_studies else None,
+        )
         exam = TrainingTimeTest(
             make_rotary(config, device),
             blueprint.target_ids.to(device),
             self._recipe.levels,
             self._target.dtype,
         )
-        trainer = Trainer(blueprint.build(self._recipe.seed, device), teacher, exam, self._recipe)
+        trainer = Trainer(blueprint.build(self._recipe.seed, device), shelf, exam, self._recipe)
         held_out = corpus.held_out
         groups = [held_out[i : i + _EXAM_GROUP] for i in range(0, len(held_out), _EXAM_GROUP)]
-        before = measure_acceptance(trainer.head, exam, teacher, groups)
+        before = measure_acceptance(trainer.head, exam, shelf, groups)
         self._train(trainer, corpus)
-        after = measure_acceptance(trainer.head, exam, teacher, groups)
+        after = measure_acceptance(trainer.head, exam, shelf, groups)
         report = TrainingReport(
             folder=self._files.out,
             conversations=len(corpus.learned),

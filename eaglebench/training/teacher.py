@@ -1,4 +1,4 @@
-"""The target as a teacher: features of every token, its distribution where an answer is decided.
+"""The target as a teacher: what it knows of a conversation, and lessons made of that.
 
 ids        t_0  t_1  t_2  ...                   one conversation
 aux        a_0  a_1  a_2  ...                   states that feed the head
@@ -19,6 +19,24 @@ from eaglebench.model.target import Target
 from eaglebench.training.conversation import Conversation
 
 _DUMMY_SLOTS = 1
+_NOT_ASKED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What the target computed of one conversation.
+
+    Attributes:
+        aux: [length, num_aux * hidden].
+        decisions: [num_decisions] int64 positions behind which a token of an answer stands.
+        hidden: [num_decisions, hidden] normed states there, of which lm_head makes logits.
+        argmax: [num_decisions] int64 the target's own choice there.
+    """
+
+    aux: Tensor
+    decisions: Tensor
+    hidden: Tensor
+    argmax: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +62,7 @@ class Lesson:
 
 
 class Teacher:
-    """Computes lessons; the target never learns."""
+    """Studies conversations and makes lessons of them; the target never learns."""
 
     def __init__(self, target: Target, aux_layer_ids: Sequence[int], draft_ids: Tensor) -> None:
         self.target = target
@@ -52,57 +70,76 @@ class Teacher:
         self._draft_ids = draft_ids.to(target.device)
 
     @torch.no_grad()
-    def lesson(self, conversations: Sequence[Conversation]) -> Lesson:
-        """One forward over all of them, flattened, and what it says padded again."""
+    def study(self, conversations: Sequence[Conversation]) -> list[Study]:
+        """One forward of the target over all of them, flattened."""
         device = self.target.device
         lengths = [len(each.ids) for each in conversations]
-        flat = torch.tensor([token for each in conversations for token in each.ids], device=device)
-        positions = torch.cat([torch.arange(length, device=device) for length in lengths])
-        decisions = torch.tensor(_decisions(conversations), device=device)
+        places = [torch.tensor(_decisions(each), device=device) for each in conversations]
+        starts = np.cumsum([0, *lengths[:-1]]).tolist()
+        rows = torch.cat([place + start for place, start in zip(places, starts, strict=True)])
         output = self.target.forward(
-            flat,
-            positions,
-            make_plan(_rows(lengths), device=device, backend="loop"),
-            self.target.make_pool(_DUMMY_SLOTS + len(flat)),
-            decisions,
-            self.aux_layer_ids,
+            torch.tensor([token for each in conversations for token in each.ids], device=device),
+            torch.cat([torch.arange(length, device=device) for length in lengths]),
+            make_plan(_rows(starts, lengths), device=device, backend="loop"),
+            self.target.make_pool(_DUMMY_SLOTS + sum(lengths)),
+            rows,
+            (*self.aux_layer_ids, self.target.normed_state_id),
             LoopAttention(),
         )
         assert output.aux is not None
-        numbered = torch.full((len(flat),), -1, device=device)
-        numbered[decisions] = torch.arange(len(decisions), device=device)
-        logits = output.logits
+        states = output.aux.clone()  # a tensor that autograd may keep
+        width = self.target.hidden_size
+        aux = torch.split(states[:, :-width], lengths)
+        counts = [len(place) for place in places]
+        hidden = torch.split(states[:, -width:].index_select(0, rows), counts)
+        argmax = torch.split(output.logits.argmax(-1), counts)
+        return [Study(*parts) for parts in zip(aux, places, hidden, argmax, strict=True)]
+
+    @torch.no_grad()
+    def lesson(self, conversations: Sequence[Conversation], studies: Sequence[Study]) -> Lesson:
+        """A padded batch of what was studied."""
+        device = self.target.device
+        ids = [torch.tensor(each.ids, device=device) for each in conversations]
+        hidden = torch.cat([each.hidden for each in studies]).to(device)
+        logits = self.target.lm_head_logits(hidden, self._draft_ids)
+        padded_ids = _padded(ids, 0)
         return Lesson(
-            ids=_padded(flat, lengths, 0),
-            embedded=_padded(F.embedding(flat, self.target.embedding.weight), lengths, 0.0),
-            aux=_padded(output.aux.clone(), lengths, 0.0),
-            wanted=torch.softmax(logits.index_select(1, self._draft_ids), dim=-1),
-            argmax=logits.argmax(-1),
-            decision=_padded(numbered, lengths, -1),
+            ids=padded_ids,
+            embedded=F.embedding(padded_ids, self.target.embedding.weight),
+            aux=_padded([each.aux.to(device) for each in studies], 0.0),
+            wanted=torch.softmax(logits, dim=-1),
+            argmax=torch.cat([each.argmax for each in studies]).to(device),
+            decision=_numbered([each.decisions for each in studies], padded_ids),
         )
 
 
-def _decisions(conversations: Sequence[Conversation]) -> list[int]:
-    """Positions, in the flattened batch, behind which a token of an answer stands."""
-    found, offset = [], 0
-    for each in conversations:
-        for start, end in each.answers:
-            behind = range(max(start, 1), end)
-            found += [offset + position - 1 for position in behind]
-        offset += len(each.ids)
-    return found
-
-
-def _rows(lengths: Sequence[int]) -> list[PlanRow]:
-    starts = np.cumsum([_DUMMY_SLOTS, *lengths[:-1]])
+def _decisions(conversation: Conversation) -> list[int]:
+    """Positions behind which a token of an answer stands; the first token is nobody's decision."""
     return [
-        PlanRow(np.arange(start, start + length), length)
+        position - 1
+        for start, end in conversation.answers
+        for position in range(max(start, 1), end)
+    ]
+
+
+def _rows(starts: Sequence[int], lengths: Sequence[int]) -> list[PlanRow]:
+    return [
+        PlanRow(np.arange(start, start + length) + _DUMMY_SLOTS, length)
         for start, length in zip(starts, lengths, strict=True)
     ]
 
 
-def _padded(flat: Tensor, lengths: Sequence[int], fill: float) -> Tensor:
-    """[batch, longest, ...] from [sum of lengths, ...]."""
-    return torch.nn.utils.rnn.pad_sequence(
-        list(torch.split(flat, list(lengths))), batch_first=True, padding_value=fill
-    )
+def _numbered(decisions: Sequence[Tensor], like: Tensor) -> Tensor:
+    """[batch, length]: which decision of the batch a position is, -1 where it is none."""
+    numbered = torch.full_like(like, _NOT_ASKED)
+    first = 0
+    for row, positions in enumerate(decisions):
+        count = len(positions)
+        numbered[row, positions] = torch.arange(first, first + count, device=like.device)
+        first += count
+    return numbered
+
+
+def _padded(parts: Sequence[Tensor], fill: float) -> Tensor:
+    """[batch, longest, ...] from [length, ...] each."""
+    return torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True, padding_value=fill)

@@ -13,7 +13,7 @@ from eaglebench.training.conversation import Conversation
 from eaglebench.training.corpus import batches
 from eaglebench.training.examiner import count_accepted
 from eaglebench.training.optimizer import Optimizers, Rates
-from eaglebench.training.teacher import Teacher
+from eaglebench.training.shelf import Shelf
 from eaglebench.training.trainable import TrainableHead
 from eaglebench.training.training_time_test import TrainingTimeTest, decayed
 
@@ -40,14 +40,14 @@ class Trainer:
     def __init__(
         self,
         head: TrainableHead,
-        teacher: Teacher,
+        shelf: Shelf,
         exam: TrainingTimeTest,
         recipe: TrainingRecipe,
     ) -> None:
         self.head, self.exam = head, exam
         self.done = 0
         self.seen_tokens = 0
-        self._teacher, self._recipe = teacher, recipe
+        self._shelf, self._recipe = shelf, recipe
         rates = Rates(
             matrix=recipe.matrix_rate, other=recipe.other_rate, warm_steps=recipe.warm_updates
         )
@@ -76,7 +76,7 @@ class Trainer:
             keep(self.state())
 
     def _update(self, batch: list[Conversation]) -> Update:
-        lesson = self._teacher.lesson(batch)
+        lesson = self._shelf.lesson(batch)
         scores = self.exam.run(self.head, lesson)
         loss = decayed(scores, self._recipe.level_decay)
         self._optimizers.step(loss)

@@ -82,7 +82,8 @@ class TrainingTimeTest:
         rows = decision[is_asked]
         logits = head.lm_head(head.norm(hidden[is_asked]))
         wanted = lesson.wanted.index_select(0, rows)
-        proposed = self._draft_ids.index_select(0, logits.detach().argmax(-1))
+        best = logits.detach().max(-1).indices  # several times faster than argmax on a CPU
+        proposed = self._draft_ids.index_select(0, best)
         is_right = torch.zeros_like(is_asked)
         is_right[is_asked] = proposed == lesson.argmax.index_select(0, rows)
         return LevelScore(soft_cross_entropy(logits, wanted.to(logits.dtype)), is_asked, is_right)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.target import Target
@@ -18,20 +19,19 @@ def exchange(question: str, answer: str) -> Conversation:
     return Conversation(ids, ((len(lead), len(ids)),))
 
 
+def logits_behind(target: Target, ids: tuple[int, ...]) -> Tensor:
+    """[vocab] what the target says behind a text, by one forward over all of it."""
+    slots = np.arange(1, len(ids) + 1)
+    plan = make_plan([PlanRow(slots, len(ids))], device=target.device, backend="loop")
+    pool = target.make_pool(len(ids) + 1)
+    last_row = torch.tensor([len(ids) - 1])
+    positions = torch.arange(len(ids))
+    return target.forward(torch.tensor(ids), positions, plan, pool, last_row).logits[0]
+
+
 def greedy_answer(target: Target, prompt: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """So many greedy tokens, each by a forward over everything before it."""
-    ids = list(prompt)
+    """So many greedy tokens."""
+    ids = prompt
     for _ in range(count):
-        plan = make_plan(
-            [PlanRow(np.arange(1, len(ids) + 1), len(ids))], device=target.device, backend="loop"
-        )
-        last_row = torch.tensor([len(ids) - 1])
-        output = target.forward(
-            torch.tensor(ids),
-            torch.arange(len(ids)),
-            plan,
-            target.make_pool(len(ids) + 1),
-            last_row,
-        )
-        ids.append(int(output.logits.argmax()))
-    return tuple(ids[len(prompt) :])
+        ids = (*ids, int(logits_behind(target, ids).argmax()))
+    return ids[len(prompt) :]

@@ -1,30 +1,17 @@
 """Decoding side by side gives the logits of decoding alone."""
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from eaglebench.engine.models import Models
-from eaglebench.model.attention_plan import PlanRow, make_plan
-from eaglebench.model.target import Target
 from eaglebench.training.grid import DecodeGrid
 from tests.engines import byte_ids, hybrid_models, tiny_models
+from tests.unit.training.lessons import logits_behind
 
 PREFIX = [256, *byte_ids("Say")]
 TEXTS = ("again: plum", "twice: kiwi", "again: ruby")
 STARTS = (0, 2, 5)
 """Steps after which each row begins, so that rows differ in length."""
-
-
-def alone(target: Target, ids: list[int]) -> Tensor:
-    """[vocab] logits behind a text, in one forward."""
-    slots = np.arange(1, len(ids) + 1)
-    plan = make_plan([PlanRow(slots, len(ids))], device=target.device, backend="loop")
-    pool = target.make_pool(len(ids) + 1)
-    last_row = torch.tensor([len(ids) - 1])
-    positions = torch.arange(len(ids))
-    return target.forward(torch.tensor(ids), positions, plan, pool, last_row).logits[0]
 
 
 @pytest.mark.parametrize("models", [tiny_models(), hybrid_models(5)], ids=["full", "window"])
@@ -44,7 +31,7 @@ def test_rows_that_began_at_different_times_see_only_themselves(models: Models) 
         logits = grid.feed(torch.tensor(tokens), positions, torch.tensor(running))
         for row, got in zip(running, logits, strict=True):
             fed[row] += 1
-            expected = alone(target, [*PREFIX, *texts[row][: fed[row]]])
+            expected = logits_behind(target, (*PREFIX, *texts[row][: fed[row]]))
             torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
             compared += 1
 
@@ -61,5 +48,5 @@ def test_a_row_begins_anew_without_its_past() -> None:
             position = torch.tensor([len(PREFIX) + offset])
             logits = grid.feed(torch.tensor([token]), position, torch.tensor([0]))
 
-    expected = alone(target, [*PREFIX, *byte_ids("again")])
+    expected = logits_behind(target, (*PREFIX, *byte_ids("again")))
     torch.testing.assert_close(logits[0], expected, atol=1e-10, rtol=0)

@@ -6,6 +6,7 @@ from torch import Tensor
 from eaglebench.model.heads.layer import make_rotary
 from eaglebench.training.blueprint import blueprint_of
 from eaglebench.training.examiner import count_accepted
+from eaglebench.training.shelf import Shelf
 from eaglebench.training.soft_loss import soft_cross_entropy
 from eaglebench.training.teacher import Lesson, Teacher
 from eaglebench.training.trainable import PastLevel, TrainableHead
@@ -18,14 +19,15 @@ LEVELS = 3
 CONVERSATIONS = [exchange("Say again: plum.", "plum."), exchange("Say twice: ab.", "ab, ab.")]
 
 
-def shipped() -> tuple[TrainableHead, Teacher, TrainingTimeTest]:
-    """The tiny head as a trainable one, in float64, its teacher and its exam."""
+def shipped() -> tuple[TrainableHead, Shelf, TrainingTimeTest]:
+    """The tiny head as a trainable one, in float64, where its lessons come from, and its exam."""
     target = tiny_models().target
     blueprint = blueprint_of(TINY_HEAD, target)
     head = blueprint.build(0, target.device).double()
     teacher = Teacher(target, blueprint.aux_layer_ids, blueprint.target_ids)
     rotary = make_rotary(blueprint.config, target.device)
-    return head, teacher, TrainingTimeTest(rotary, blueprint.target_ids, LEVELS, torch.float64)
+    exam = TrainingTimeTest(rotary, blueprint.target_ids, LEVELS, torch.float64)
+    return head, Shelf(teacher, None), exam
 
 
 def plain(head: TrainableHead) -> PlainHead:
@@ -63,8 +65,8 @@ def test_every_level_computes_what_a_proposing_head_computes() -> None:
 
     Float64, but for the rotary table, which is float32 in `transformers`: hence 1e-6.
     """
-    head, teacher, exam = shipped()
-    lesson = teacher.lesson(CONVERSATIONS)
+    head, shelf, exam = shipped()
+    lesson = shelf.lesson(CONVERSATIONS)
     seen: list[Tensor] = []
     head.lm_head.register_forward_hook(lambda _module, _args, out: seen.append(out.detach()))
     with torch.no_grad():
@@ -81,8 +83,8 @@ def test_every_level_computes_what_a_proposing_head_computes() -> None:
 
 def test_slots_are_asked_for_the_answers_tokens_alone() -> None:
     """Slot i at level k stands for token i + 2 + k, and is asked where that is an answer's."""
-    head, teacher, exam = shipped()
-    lesson = teacher.lesson(CONVERSATIONS[:1])
+    head, shelf, exam = shipped()
+    lesson = shelf.lesson(CONVERSATIONS[:1])
     with torch.no_grad():
         scores = exam.run(head, lesson)
 
@@ -95,8 +97,8 @@ def test_slots_are_asked_for_the_answers_tokens_alone() -> None:
 
 def test_the_trained_head_is_right_more_often_than_a_drawn_one() -> None:
     """What the counts say follows what the head knows."""
-    head, teacher, exam = shipped()
-    lesson = teacher.lesson(CONVERSATIONS)
+    head, shelf, exam = shipped()
+    lesson = shelf.lesson(CONVERSATIONS)
     drawn = blueprint_of(TINY_HEAD, tiny_models().target)
     stranger = TrainableHead(drawn.build(0, torch.device("cpu")).size).double()
     with torch.no_grad():
@@ -145,8 +147,8 @@ def test_the_soft_loss_and_its_gradient_are_those_of_the_plain_form() -> None:
 
 def test_levels_append_their_keys() -> None:
     """Each level leaves one pair of K and V, of KV heads, for the levels behind it."""
-    head, teacher, _ = shipped()
-    lesson = teacher.lesson(CONVERSATIONS)
+    head, shelf, _ = shipped()
+    lesson = shelf.lesson(CONVERSATIONS)
     past: list[PastLevel] = []
     features = head.fc(lesson.aux)
     ones = torch.ones(1, 1, lesson.ids.shape[1], head.size.head_dim, dtype=torch.float64)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.report.rows import Row
 
 MEGABYTE = 1_000_000
@@ -32,6 +33,38 @@ def run_notes(
                     "was clear: a fault, not a near-tie"
                 )
     return notes
+
+
+def head_notes(models: Mapping[str, Any], turns: Sequence[MeasuredTurn]) -> list[str]:
+    """Where the head fell silent because its positions had ended."""
+    limit = models.get("draft_positions")
+    if limit is None:
+        return []
+    steps = [step for turn in turns if turn.num_draft_nodes for step in turn.steps]
+    last_position = limit - 1
+    silent = sum(step.position >= last_position and not step.drafted_ids for step in steps)
+    if not silent:
+        return []
+    note = (
+        f"the head was made for {limit} positions and proposes nothing past them: {silent} of "
+        f"{len(steps)} verify steps carried no draft for that reason"
+    )
+    return [note]
+
+
+def text_notes(models: Mapping[str, Any], turns: Sequence[MeasuredTurn]) -> list[str]:
+    """Delivered ids that the tokenizer does not know; they show as the replacement character."""
+    size = models.get("tokenizer_size")
+    if size is None:
+        return []
+    count = sum(token_id >= size for turn in turns for token_id in turn.output_token_ids)
+    if not count:
+        return []
+    note = (
+        f"{count} delivered tokens have no text: the model knows {models['vocab_size']} ids, its "
+        f"tokenizer {size}"
+    )
+    return [note]
 
 
 def window_notes(models: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:

@@ -126,6 +126,26 @@ def test_a_head_runs_past_its_positions(tmp_path: Path, max_positions: int) -> N
     assert any(step.position >= max_positions for step in steps) == (max_positions < 4096)
 
 
+def test_target_and_draft_have_one_capacity(tmp_path: Path) -> None:
+    """Past every built-in default of a context length drafts go on, and the tokens are the same."""
+    models = short_sighted_models(tmp_path / "head", 8192)
+    prompt = [token for ids in shared_prefix_prompts() for token in ids]
+    request = make_request("long", (prompt * 50)[:5000], max_new_tokens=12)
+    outputs = []
+    for steps in (0, 3):
+        knobs = make_knobs(
+            steps=steps, page_size=16, chunked_prefill_size=512, max_total_tokens=6144
+        )
+        engine = make_engine(knobs, models=models, context_length=6000)
+        outputs.append(run_all(engine, [request])["long"])
+    plain, drafted = outputs
+
+    assert plain.output_token_ids == drafted.output_token_ids
+    assert plain.counters.drafted == 0
+    assert drafted.counters.num_drafts == drafted.counters.verify_steps > 0
+    assert min(step.position for step in drafted.steps) >= 5000
+
+
 def test_the_algorithms_are_what_they_are_called() -> None:
     """The pair that ships is EAGLE-3, the fitted one EAGLE-1."""
     heads = [models.head for models in (tiny_models(), linear_models())]

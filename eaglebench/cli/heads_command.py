@@ -100,7 +100,7 @@ def _show(report: "HeadReport", output_format: str) -> None:
     console.print(_fields(report))
     console.print(_tensors(report))
     for warning in report.warnings:
-        click.echo(f"warning: {warning}")
+        console.print(f"warning: {warning}", markup=False, highlight=False)
 
 
 def _summary(report: "HeadReport") -> "Table":

@@ -5,6 +5,7 @@ from typing import Any
 
 from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.report.rows import Row
+from eaglebench.stats.acceptance import acceptance_by_context
 
 MEGABYTE = 1_000_000
 BIGRAM_NEEDS = 1
@@ -33,6 +34,24 @@ def run_notes(
                     "was clear: a fault, not a near-tie"
                 )
     return notes
+
+
+def context_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
+    """Acceptance by length of context, where there are several; arms that agree share a line."""
+    first = [turn for turn in turns if turn.round == 0]
+    by_arm: dict[tuple[str, str], list[MeasuredTurn]] = {}
+    for turn in first:
+        by_arm.setdefault((turn.cell_id, turn.arm), []).append(turn)
+    arms: dict[tuple[str, str], list[str]] = {}
+    for (cell_id, arm), mine in by_arm.items():
+        classes = acceptance_by_context(mine)
+        if len(classes) > 1:
+            shown = ", ".join(f"{c.acceptance_length:.3f} below {c.below}" for c in classes)
+            arms.setdefault((cell_id, shown), []).append(arm)
+    return [
+        f"{cell_id} {', '.join(names)}: acceptance length by tokens of context: {shown}"
+        for (cell_id, shown), names in arms.items()
+    ]
 
 
 def head_notes(models: Mapping[str, Any], turns: Sequence[MeasuredTurn]) -> list[str]:

@@ -111,14 +111,18 @@ def short_sighted_models(folder: Path, max_positions: int) -> Models:
 
 
 @pytest.mark.parametrize("max_positions", [1, 72, 90, 4096])
-def test_a_head_runs_past_its_positions(tmp_path: Path, max_positions: int) -> None:
-    """No proposal reaches past the limit, nothing crashes, the tokens are the same."""
+@pytest.mark.parametrize(("topk", "num_draft_tokens"), [(1, 4), (3, 9)])
+def test_a_head_runs_past_its_positions(
+    tmp_path: Path, max_positions: int, topk: int, num_draft_tokens: int
+) -> None:
+    """No chain or tree reaches past the limit, nothing crashes, the tokens are the same."""
     models = short_sighted_models(tmp_path / "head", max_positions)
+    knobs = make_knobs(parallel=3, eagle_topk=topk, num_draft_tokens=num_draft_tokens)
 
-    observed = run_all(make_engine(make_knobs(parallel=3), models=models), make_requests(40))
+    observed = run_all(make_engine(knobs, models=models), make_requests(40))
 
     steps = [step for o in observed.values() for step in o.steps]
-    ends = [step.position + len(step.drafted_ids) for step in steps if step.drafted_ids]
+    ends = [step.position + step.num_levels for step in steps if step.drafted_ids]
     drafted = sum(len(step.drafted_ids) for step in steps)
     assert outputs_of(observed) == expected_outputs(40)
     assert max(ends, default=0) < max_positions

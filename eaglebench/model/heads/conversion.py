@@ -29,7 +29,8 @@ from eaglebench.model.vocabulary import target_id_table
 class ConvertedHead:
     """A config and tensors by their names in the file, ready to be written.
 
-    `warnings` says which readers of the format would not do the head justice.
+    `warnings` says what was doubtful in the head that was read, and which readers of the format
+    would not do it justice.
     """
 
     config: dict[str, Any]
@@ -71,7 +72,8 @@ def convert(
         tensors |= _tables(head, target.vocab_size if target else head.config.vocab_size)
     config = write_config(head, to, tensors=tensors, aux=aux, verifier=verifier)
     named = {_rename(n, head.algorithm, to): t for n, t in tensors.items()}
-    return ConvertedHead(config, named, old_readers(head, to))
+    doubts = (aux.warning,) if aux.warning else ()
+    return ConvertedHead(config, named, (*doubts, *old_readers(head, to)))
 
 
 def save_converted(converted: ConvertedHead, folder: Path) -> None:

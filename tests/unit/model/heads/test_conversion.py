@@ -293,6 +293,19 @@ def test_versions_that_would_run_another_head_are_named(
     assert all("SGLang 0.5.4" in text for text in converted.warnings)
 
 
+def test_what_was_doubtful_is_said(tmp_path: Path) -> None:
+    """The new file says it at the top level, where no doubt can be seen any more."""
+    folder = publish_eagle3(tmp_path, "specforge", aux_layer_ids=(2, 3, 4))
+    facts = facts_of(make_target())
+
+    converted = convert(
+        read_published(folder), HeadFormat.SGLANG, target=facts, verifier=Verifier()
+    )
+
+    (warning,) = converted.warnings
+    assert "(1, 2, 3) in eagle_config are the states (2, 3, 4) as SGLang counts" in warning
+
+
 def test_given_layers_are_written(tmp_path: Path) -> None:
     """What overrules the config of the one head is said in the config of the other."""
     folder = publish_eagle3(tmp_path / "a", "specforge", aux_layer_ids=(2, 3, 4))

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.attention_plan import PlanRow, make_plan
@@ -127,8 +126,11 @@ def test_another_padding_is_no_other_vocabulary(tmp_path: Path, size: int) -> No
 def test_the_head_follows_the_targets_dtype(
     tmp_path: Path, stored: torch.dtype, run: torch.dtype
 ) -> None:
-    """However it is stored, and whatever its config says about that."""
-    tensors = {n: t.to(stored) if t.is_floating_point() else t for n, t in plain_tensors().items()}
+    """However it is stored, its table included, and whatever its config says about that."""
+    tensors = {
+        n: t.to(stored) if t.is_floating_point() else t for n, t in make_head_tensors().items()
+    }
+    tensors["d2t"] = tensors["d2t"].to(torch.float16)
     config = make_head_config(torch_dtype="float16", dtype="bfloat16")
     head = load_head(
         write_head(tmp_path, tensors=tensors, config=config), Target(make_model(dtype=run))
@@ -139,12 +141,6 @@ def test_the_head_follows_the_targets_dtype(
     hidden = head.forward(torch.arange(4), features, torch.arange(4), plan, head.make_pool(8))
 
     assert {features.dtype, hidden.dtype, head.logits(hidden).dtype} == {run}
-
-
-def plain_tensors() -> dict[str, Tensor]:
-    """With a table of half-precision numbers, as some exports have."""
-    tensors = make_head_tensors()
-    return tensors | {"d2t": tensors["d2t"].to(torch.float16)}
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.float8_e4m3fn])

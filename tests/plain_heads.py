@@ -23,6 +23,8 @@ class PlainHead:
     width: int = 8
     eps: float = 1e-5
     theta: float = 10000.0
+    frequencies: Tensor | None = None  # [width / 2], instead of those of theta
+    amplitude: float = 1.0
     window: int | None = None
     norm_before_residual: bool = False
     feeds_normed: bool = False
@@ -42,9 +44,12 @@ class PlainHead:
         """Rotary embedding of [num_tokens, heads, width] by complex numbers."""
         half = self.width // 2
         exponents = torch.arange(0, self.width, 2).float() / self.width
-        angles = torch.arange(len(heads)).float()[:, None] * (1.0 / self.theta**exponents)
+        usual = 1.0 / self.theta**exponents
+        frequencies = usual if self.frequencies is None else self.frequencies.float()
+        angles = torch.arange(len(heads)).float()[:, None] * frequencies
         doubled = torch.cat([angles, angles], dim=-1)
-        cos, sin = doubled.cos()[:, :half].to(heads.dtype), doubled.sin()[:, :half].to(heads.dtype)
+        cos = (doubled.cos()[:, :half] * self.amplitude).to(heads.dtype)
+        sin = (doubled.sin()[:, :half] * self.amplitude).to(heads.dtype)
         turned = torch.complex(heads[..., :half], heads[..., half:]) * torch.complex(
             cos, sin
         ).unsqueeze(1)

@@ -1,12 +1,14 @@
 """Heads looked at and converted without running them; targets are known by their config alone."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eaglebench.contracts.head_report import HeadReport, HeadTensor
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.conversion import convert, save_converted
-from eaglebench.model.heads.fit import check_fit, id_table, read_facts
+from eaglebench.model.heads.fit import fit_to, id_table, read_facts
 from eaglebench.model.heads.format import HeadFormat
 from eaglebench.model.heads.loading import borrowed
 from eaglebench.model.heads.places import LM_HEAD
@@ -14,7 +16,9 @@ from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.heads.written_config import Verifier
 
 
-def inspect_head(folder: Path, target: Path | None) -> HeadReport:
+def inspect_head(
+    folder: Path, target: Path | None, aux_layer_ids: Sequence[int] | None = None
+) -> HeadReport:
     """What lies in a head's folder, held against a target where one is given.
 
     Raises:
@@ -22,16 +26,15 @@ def inspect_head(folder: Path, target: Path | None) -> HeadReport:
     """
     head = read_published(folder)
     facts = read_facts(target) if target else None
-    aux = resolve_aux_layers(
-        head.config, head.algorithm, head.form, facts.num_layers if facts else None
-    )
+    num_layers = facts.num_layers if facts else None
+    aux = resolve_aux_layers(head.config, head.algorithm, head.form, num_layers, aux_layer_ids)
     warnings = [*head.warnings, *([aux.warning] if aux.warning else [])]
     rows = len(head.placed.tensors[LM_HEAD]) if LM_HEAD in head.placed.tensors else None
     if facts is not None:
-        check_fit(head, aux, facts)
-        table, warning = id_table(head, facts)
+        fitted = fit_to(head, aux, facts)
+        table, warning = id_table(fitted, facts)
         rows = len(table)
-        warnings += [warning] if warning else []
+        warnings = [*fitted.warnings, *(w for w in (aux.warning, warning) if w)]
     return HeadReport(
         path=str(folder),
         form=head.form,
@@ -54,7 +57,12 @@ def inspect_head(folder: Path, target: Path | None) -> HeadReport:
 
 
 def convert_head(
-    folder: Path, out: Path, form: str, target: Path | None, target_name: str | None
+    folder: Path,
+    out: Path,
+    form: str,
+    target: Path | None,
+    target_name: str | None,
+    aux_layer_ids: Sequence[int] | None = None,
 ) -> HeadReport:
     """Write a head in another format into `out`, and report what lies there.
 
@@ -65,11 +73,17 @@ def convert_head(
     head = read_published(folder)
     facts = read_facts(target) if target else None
     if facts is not None:
-        aux = resolve_aux_layers(head.config, head.algorithm, head.form, facts.num_layers)
-        check_fit(head, aux, facts)
+        aux = resolve_aux_layers(
+            head.config, head.algorithm, head.form, facts.num_layers, aux_layer_ids
+        )
+        fit_to(head, aux, facts)
     verifier = Verifier(target_name, _architectures(target)) if target else Verifier()
-    save_converted(convert(head, HeadFormat(form), target=facts, verifier=verifier), out)
-    return inspect_head(out, target)
+    converted = convert(
+        head, HeadFormat(form), target=facts, verifier=verifier, aux_layer_ids=aux_layer_ids
+    )
+    save_converted(converted, out)
+    report = inspect_head(out, target)
+    return replace(report, warnings=(*report.warnings, *converted.warnings))
 
 
 def _tensors(head: PublishedHead) -> tuple[HeadTensor, ...]:

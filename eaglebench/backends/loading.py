@@ -10,6 +10,7 @@ from eaglebench.backends.embedded import EmbeddedRuntime
 from eaglebench.contracts.backend import ModelChoice, RuntimeInfo
 from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
+from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 from eaglebench.model.tokenizer import HubTokenizer, check_same_tokenizer
@@ -43,10 +44,17 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
         attention_backend=choice.attention_backend,
         trust_remote_code=choice.trust_remote_code,
     )
-    head = load_head(choice.draft, target, algorithm=choice.algorithm) if choice.draft else None
-    models = Models(target, head)
+    models = Models(target, _load_head(choice, target))
     tokenizer = HubTokenizer.load(folder, trust_remote_code=choice.trust_remote_code)
-    return EmbeddedRuntime(models, tokenizer, _info(choice, models))
+    return EmbeddedRuntime(models, tokenizer, _info(choice, models, tokenizer))
+
+
+def _load_head(choice: ModelChoice, target: Target) -> DraftHead | None:
+    if choice.draft is None:
+        return None
+    return load_head(
+        choice.draft, target, algorithm=choice.algorithm, aux_layer_ids=choice.aux_layer_ids
+    )
 
 
 def _device(name: str) -> torch.device:
@@ -67,7 +75,7 @@ def _dtype(name: str | None, device: torch.device) -> torch.dtype:
     return DTYPES[name]
 
 
-def _info(choice: ModelChoice, models: Models) -> RuntimeInfo:
+def _info(choice: ModelChoice, models: Models, tokenizer: HubTokenizer) -> RuntimeInfo:
     target, head = models.target, models.head
     folder = Path(choice.target)
     tokenizer_file = folder / "tokenizer.json"
@@ -89,9 +97,12 @@ def _info(choice: ModelChoice, models: Models) -> RuntimeInfo:
         stop_token_ids=target.stop_token_ids,
         algorithm=head.algorithm if head else None,
         aux_layer_ids=head.aux_layer_ids if head else (),
+        aux_counting=head.report.aux_counting if head else None,
+        draft_positions=head.max_positions if head else None,
         warnings=tuple(head.report.warnings) if head else (),
         weights_bytes=weights,
         kv_bytes_per_slot=slot,
+        tokenizer_size=tokenizer.size,
         window=target.window,
         window_bytes_per_slot=target.make_hybrid_pool(0, 1).num_bytes if target.window else 0,
     )

@@ -1,5 +1,6 @@
 """Backends by name, imported when they are first used: judging results loads no torch."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
@@ -36,18 +37,25 @@ def open_profiler(path: Path) -> AbstractContextManager[None]:
     return cast("AbstractContextManager[None]", profile_to(path))
 
 
-def inspect_head(folder: Path, target: Path | None) -> HeadReport:
+def inspect_head(
+    folder: Path, target: Path | None, aux_layer_ids: Sequence[int] | None = None
+) -> HeadReport:
     """What lies in a head's folder, held against a target where one is given.
 
     Raises:
         UsageError: it is no head, or does not fit.
     """
     inspect: Any = import_module("eaglebench.backends.heads").inspect_head
-    return cast("HeadReport", inspect(folder, target))
+    return cast("HeadReport", inspect(folder, target, aux_layer_ids))
 
 
 def convert_head(
-    folder: Path, out: Path, form: str, target: Path | None, target_name: str | None
+    folder: Path,
+    out: Path,
+    form: str,
+    target: Path | None,
+    target_name: str | None,
+    aux_layer_ids: Sequence[int] | None = None,
 ) -> HeadReport:
     """Write a head in another format into `out`, and report what lies there.
 
@@ -56,7 +64,7 @@ def convert_head(
         StorageError: it can't be written.
     """
     convert: Any = import_module("eaglebench.backends.heads").convert_head
-    return cast("HeadReport", convert(folder, out, form, target, target_name))
+    return cast("HeadReport", convert(folder, out, form, target, target_name, aux_layer_ids))
 
 
 def train_head(

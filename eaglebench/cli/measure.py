@@ -195,6 +195,7 @@ def model_choice(config: RunConfig, *, needs_draft: bool) -> ModelChoice:
         target_name=config.model,
         draft_name=draft_name,
         algorithm=config.algorithm if "algorithm" in config.model_fields_set else None,
+        aux_layer_ids=config.aux_layer_ids,
         dtype=config.dtype,
         device=config.device,
         attention_backend=config.attention_backend,

@@ -6,7 +6,7 @@ from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.errors import NothingMeasuredError
 from eaglebench.gate.decide import ArmDifferences, judge_run
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.notes import run_notes, window_notes
+from eaglebench.report.notes import context_notes, head_notes, run_notes, text_notes, window_notes
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.pairing import Tau
 from eaglebench.stats.sweep import make_sweeps
@@ -66,6 +66,9 @@ def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[s
     """Remarks on a run: what its numbers don't say by themselves."""
     page_sizes = sorted({turn.page_size for turn in run.turns})
     notes = run_notes(rows, page_sizes, run.models.get("warnings", ()))
+    notes += context_notes(run.turns)
+    notes += head_notes(run.models, run.turns)
+    notes += text_notes(run.models, run.turns)
     notes += window_notes(run.models, run.config)
     notes += folder.notices()
     if run.status != "done":

@@ -109,6 +109,13 @@ def _speculation_options() -> list[click.Parameter]:
             type=click.Choice(("EAGLE3", "EAGLE", "NONE"), case_sensitive=False),
             help="EAGLE is for heads of EAGLE 1 and 2, NONE decodes plainly.  [default: the head's]",
         ),
+        _option(
+            "--aux-layer-ids",
+            section=section,
+            type=ListType(),
+            help="States of the target that feed the head: id k is the one after k layers.  "
+            "[default: as its config says]",
+        ),
         _axis(
             "--num-steps",
             "--speculative-num-steps",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eaglebench.cli.options import ListType
 from eaglebench.contracts.training import TrainingRecipe
 
 if TYPE_CHECKING:
@@ -27,17 +28,6 @@ def _recipe_option(flag: str, help_text: str, name: str | None = None) -> Decora
     return click.option(
         flag, field, type=kind, default=default, show_default=default is not None, help=help_text
     )
-
-
-def _layers(
-    _ctx: click.Context, _param: click.Parameter, value: str | None
-) -> tuple[int, ...] | None:
-    if value is None:
-        return None
-    try:
-        return tuple(int(part) for part in value.split(","))
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r}; expected numbers with commas") from error
 
 
 @click.command("train-head")
@@ -76,8 +66,7 @@ def _layers(
 @_recipe_option("--draft-vocab-size", "Tokens that can be proposed.")
 @click.option(
     "--aux-layer-ids",
-    callback=_layers,
-    metavar="N,N,N",
+    type=ListType(),
     help="States that feed the head, k for what enters layer k.  [default: 2, n // 2, n - 3]",
 )
 @_recipe_option("--intermediate-size", "Width of the head's MLP.  [default: the target's]")

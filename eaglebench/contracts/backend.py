@@ -19,7 +19,7 @@ class ModelChoice:
 
     `target` and `draft` are local folders; `target_name` and `draft_name` are what the user called
     them. Without a draft the target decodes plainly. `algorithm` refuses a head of another kind;
-    None takes any.
+    None takes any. `aux_layer_ids` overrules which states of the target feed the head.
     """
 
     target: str
@@ -27,6 +27,7 @@ class ModelChoice:
     target_name: str | None = None
     draft_name: str | None = None
     algorithm: str | None = None
+    aux_layer_ids: tuple[int, ...] | None = None
     dtype: str | None = None
     device: str = "cpu"
     attention_backend: str = "auto"
@@ -38,7 +39,10 @@ class ModelChoice:
 class RuntimeInfo:
     """What was loaded, for the record and for checks before a run.
 
-    `algorithm` is the kind of head that was loaded, None without one.
+    `algorithm` is the kind of head that was loaded, None without one; `aux_counting` says where
+    `aux_layer_ids` come from, `draft_positions` how many positions it was made for (None is no
+    limit).
+    `tokenizer_size` counts the ids that have text; a padded `vocab_size` is larger.
     `window` is the number of positions that window layers see, None without such layers;
     `window_bytes_per_slot` is their part of `kv_bytes_per_slot`.
     """
@@ -61,6 +65,9 @@ class RuntimeInfo:
     weights_bytes: int
     kv_bytes_per_slot: int
     algorithm: str | None = None
+    aux_counting: str | None = None
+    draft_positions: int | None = None
+    tokenizer_size: int | None = None
     window: int | None = None
     window_bytes_per_slot: int = 0
 

@@ -28,6 +28,7 @@ READER_ERRORS = (
 )
 """What the readers of both formats raise for a file that is missing, broken or unsafe."""
 
+_LFS_POINTER = b"version https://git-lfs"
 _PREFIXES = ("draft_model.", "model.")
 _ALIASES = {
     "midlayer.": "layers.0.",  # SafeAILab, SpecForge
@@ -55,43 +56,85 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     """All tensors of a checkpoint folder by the names in the file.
 
     Raises:
-        CheckpointError: no checkpoint is there, or it can't be read safely.
+        CheckpointError: no checkpoint is there, it can't be read safely, is not whole, or holds
+            something else than plain weights.
     """
-    files = _weight_files(folder)
+    names, files = _weight_files(folder)
     tensors: dict[str, Tensor] = {}
     for path in files:
-        try:
-            loaded = (
-                load_file(path)
-                if path.suffix == ".safetensors"
-                else torch.load(path, map_location="cpu", weights_only=True)
-            )
-        except READER_ERRORS as error:
-            raise CheckpointError(
-                f"{path} can't be read: {error}",
-                hint="a .bin is read without running code in it; convert it to safetensors",
-            ) from error
-        tensors.update(loaded)
+        tensors.update(_read_file(path))
+    missing = sorted(names - set(tensors))
+    if missing:
+        raise CheckpointError(
+            f"the index in {folder} names tensors that no file holds: {', '.join(missing)}"
+        )
     return tensors
 
 
-def _weight_files(folder: Path) -> list[Path]:
+def _read_file(path: Path) -> dict[str, Tensor]:
+    try:
+        loaded = (
+            load_file(path)
+            if path.suffix == ".safetensors"
+            else torch.load(path, map_location="cpu", weights_only=True)
+        )
+    except READER_ERRORS as error:
+        raise CheckpointError(f"{path} can't be read: {error}", hint=_hint(path)) from error
+    if not isinstance(loaded, dict):
+        raise CheckpointError(f"{path} holds a {type(loaded).__name__}; expected tensors by name")
+    for name, tensor in loaded.items():
+        if not isinstance(tensor, Tensor):
+            raise CheckpointError(
+                f"{path}: {name} is a {type(tensor).__name__}; expected tensors by name",
+                hint="a trainer's state is not a checkpoint; save its state_dict alone",
+            )
+    return loaded
+
+
+def _hint(path: Path) -> str | None:
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+                return "it is a pointer of Git LFS, not the file; try git lfs pull"
+    if path.suffix == ".bin":
+        return "a .bin is read without running code in it; convert it to safetensors"
+    return None
+
+
+def _weight_files(folder: Path) -> tuple[frozenset[str], list[Path]]:
+    """The tensors that an index names, none without one, and the files to read."""
     for stem, suffix in (("model", "safetensors"), ("pytorch_model", "bin")):
         index = folder / f"{stem}.{suffix}.index.json"
         if index.is_file():
-            names = sorted(set(json.loads(index.read_text())["weight_map"].values()))
-            return [folder / name for name in names]
+            weight_map = _read_index(index, suffix)
+            files = [folder / name for name in sorted(set(weight_map.values()))]
+            return frozenset(weight_map), files
         single = folder / f"{stem}.{suffix}"
         if single.is_file():
-            return [single]
+            return frozenset(), [single]
     for pattern in ("*.safetensors", "*.bin"):
         found = sorted(folder.glob(pattern))
         if found:
-            return found
+            return frozenset(), found
     raise CheckpointError(
         f"{folder} holds no checkpoint",
         hint="expected model.safetensors, a sharded index, or pytorch_model.bin",
     )
+
+
+def _read_index(index: Path, suffix: str) -> dict[str, str]:
+    """Tensor to file; only files beside the index are taken."""
+    try:
+        weight_map: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        files = {Path(name) for name in weight_map.values()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"{index} is not the index of a checkpoint: expected weight_map, a file for each tensor"
+        ) from error
+    for file in sorted(files):
+        if file.name != str(file) or file.suffix != f".{suffix}":
+            raise CheckpointError(f"{index} names {file}; expected a .{suffix} file beside it")
+    return weight_map
 
 
 def bare_name(name: str) -> str:

@@ -54,6 +54,11 @@ class HubTokenizer:
             raise UsageError(f"can't load a tokenizer from {path}: {error}") from error
         return cls(tokenizer, str(path))
 
+    @property
+    def size(self) -> int:
+        """Ids that have text; a model's vocabulary may be padded past them."""
+        return len(self._tokenizer)
+
     def encode(self, text: str) -> list[int]:
         """Token ids of raw text, without special tokens added."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
@@ -61,7 +66,7 @@ class HubTokenizer:
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Text of token ids; an id the tokenizer does not know decodes to U+FFFD."""
-        size = len(self._tokenizer)
+        size = self.size
         if all(0 <= token_id < size for token_id in token_ids):
             return str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))
         return "".join(

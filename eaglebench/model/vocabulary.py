@@ -1,13 +1,26 @@
-"""The draft's reduced vocabulary: `d2t` and `t2d`.
+"""The draft's reduced vocabulary: `d2t` and `t2d`, and vocabularies that are padded.
 
-`d2t` holds offsets: target id = draft id + d2t[draft id]. Some files hold absolute ids instead;
-that is told apart by what the ids would be.
+`d2t` holds offsets: target id = draft id + d2t[draft id]. Some files hold absolute ids instead. The
+reading counts whose ids are in range, differ, and are those that `t2d` marks; where both count, it
+is offsets.
 """
+
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError
+
+MOST_PADDING = 512
+"""Models round their vocabularies up to a multiple of this at most; small ones less."""
+_SMALL_SHARE = 8
+
+
+def is_padding(one: int, other: int) -> bool:
+    """Whether two sizes can be one vocabulary that was padded to different lengths."""
+    small, large = sorted((one, other))
+    return large - small < MOST_PADDING and large - small <= small // _SMALL_SHARE
 
 
 def target_id_table(
@@ -20,31 +33,74 @@ def target_id_table(
     """
     draft_ids = torch.arange(draft_vocab_size)
     if d2t is None:
-        if draft_vocab_size > vocab_size:
-            raise CheckpointError(
-                f"the draft has {draft_vocab_size} ids and no d2t, the target {vocab_size}"
-            )
-        return draft_ids, None
+        _check_without_table(t2d, draft_vocab_size, vocab_size)
+        return draft_ids, _first_ids_warning(draft_ids, vocab_size)
     if d2t.shape != (draft_vocab_size,):
         raise CheckpointError(
             f"d2t has shape {tuple(d2t.shape)}; expected ({draft_vocab_size},) as in lm_head"
         )
     table = _whole_numbers(d2t)
-    offsets = draft_ids + table
-    warning = None
-    if not _is_valid(offsets, vocab_size) and _is_valid(table, vocab_size):
-        offsets, warning = table, "d2t holds absolute ids, not offsets; read as such"
-    bad = torch.nonzero((offsets < 0) | (offsets >= vocab_size)).flatten()
+    as_offsets, as_ids = draft_ids + table, table
+    are_offsets = not any(_faults(as_offsets, t2d, vocab_size))
+    are_ids = not any(_faults(as_ids, t2d, vocab_size))
+    if are_offsets:
+        is_open = are_ids and not torch.equal(as_offsets, as_ids)
+        warning = _OPEN if is_open else _first_ids_warning(as_offsets, vocab_size)
+        return as_offsets, warning
+    if are_ids:
+        return as_ids, "d2t holds absolute ids, not offsets; read as such"
+    raise CheckpointError(next(_faults(as_offsets, t2d, vocab_size)))
+
+
+_OPEN = (
+    "d2t is read as offsets, which is usual, and would make sense as absolute ids, too; a t2d in the "
+    "file would tell"
+)
+
+
+def _faults(target_ids: Tensor, t2d: Tensor | None, vocab_size: int) -> Iterator[str]:
+    """Why `d2t` can't mean these ids; nothing where it can."""
+    bad = torch.nonzero((target_ids < 0) | (target_ids >= vocab_size)).flatten()
     if len(bad):
         first = int(bad[0])
-        raise CheckpointError(
-            f"d2t sends draft id {first} to {int(offsets[first])}, outside the target's "
+        yield (
+            f"d2t sends draft id {first} to {int(target_ids[first])}, outside the target's "
             f"vocabulary of {vocab_size}"
         )
-    if len(torch.unique(offsets)) != len(offsets):
-        raise CheckpointError("d2t sends two draft ids to one target id")
-    _check_t2d(t2d, offsets, vocab_size)
-    return offsets, warning
+    if len(torch.unique(target_ids)) != len(target_ids):
+        yield "d2t sends two draft ids to one target id"
+    if t2d is None:
+        return
+    if t2d.dim() != 1:
+        yield f"t2d has shape {tuple(t2d.shape)}; expected one mark for each target id"
+    marked = torch.nonzero(t2d.to(torch.bool)).flatten()
+    if not torch.equal(marked, torch.sort(target_ids).values):
+        yield (
+            f"t2d marks {len(marked)} target ids of {len(t2d)}, d2t names {len(target_ids)} of "
+            f"{vocab_size}: the two tables don't agree"
+        )
+
+
+def _check_without_table(t2d: Tensor | None, draft_vocab_size: int, vocab_size: int) -> None:
+    if t2d is not None:
+        raise CheckpointError(
+            "the head has a t2d and no d2t; what its draft ids stand for is not known"
+        )
+    if draft_vocab_size > vocab_size:
+        raise CheckpointError(
+            f"the draft has {draft_vocab_size} ids and no d2t, the target {vocab_size}"
+        )
+
+
+def _first_ids_warning(target_ids: Tensor, vocab_size: int) -> str | None:
+    """A table that was never filled sends every id to itself."""
+    count = len(target_ids)
+    if is_padding(count, vocab_size) or not torch.equal(target_ids, torch.arange(count)):
+        return None
+    return (
+        f"the head proposes the target's first {count} ids of {vocab_size}; d2t is missing or was "
+        "never filled"
+    )
 
 
 def _whole_numbers(d2t: Tensor) -> Tensor:
@@ -52,19 +108,3 @@ def _whole_numbers(d2t: Tensor) -> Tensor:
     if d2t.is_floating_point() and not torch.equal(whole.to(d2t.dtype), d2t):
         raise CheckpointError("d2t holds fractions")
     return whole
-
-
-def _is_valid(ids: Tensor, vocab_size: int) -> bool:
-    in_range = bool(((ids >= 0) & (ids < vocab_size)).all())
-    return in_range and bool((ids[1:] > ids[:-1]).all())
-
-
-def _check_t2d(t2d: Tensor | None, target_ids: Tensor, vocab_size: int) -> None:
-    if t2d is None:
-        return
-    marked = torch.nonzero(t2d.to(torch.bool)).flatten()
-    if not torch.equal(marked, torch.sort(target_ids).values):
-        raise CheckpointError(
-            f"t2d marks {len(marked)} target ids of {len(t2d)}, d2t names {len(target_ids)} of "
-            f"{vocab_size}: the two tables don't agree"
-        )

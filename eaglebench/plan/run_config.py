@@ -25,6 +25,8 @@ class RunConfig(BaseModel):
         draft_model: the same for the head; None is the one that belongs to the target.
         algorithm: EAGLE is the kind of EAGLE 1 and 2, NONE is plain decoding. Unless it was given,
             it follows the head that was loaded.
+        aux_layer_ids: states of the target that feed the head, whatever its config says; None asks
+            the config.
         arms: what is compared in every cell, in the order of the table.
         matrix: what is varied.
         num_questions: most conversations; None is all.
@@ -53,6 +55,7 @@ class RunConfig(BaseModel):
     model: str = DEFAULT_MODEL
     draft_model: str | None = None
     algorithm: Literal["EAGLE3", "EAGLE", "NONE"] = "EAGLE3"
+    aux_layer_ids: tuple[int, ...] | None = None
     arms: tuple[str, ...] = ("radix", BASELINE_ARM)
     matrix: MatrixSpec = MatrixSpec()
     num_questions: Positive | None = None

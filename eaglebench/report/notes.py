@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.report.rows import Row
+from eaglebench.stats.acceptance import acceptance_by_context
 
 MEGABYTE = 1_000_000
 BIGRAM_NEEDS = 1
@@ -32,6 +34,56 @@ def run_notes(
                     "was clear: a fault, not a near-tie"
                 )
     return notes
+
+
+def context_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
+    """Acceptance by length of context, where there are several; arms that agree share a line."""
+    first = [turn for turn in turns if turn.round == 0]
+    by_arm: dict[tuple[str, str], list[MeasuredTurn]] = {}
+    for turn in first:
+        by_arm.setdefault((turn.cell_id, turn.arm), []).append(turn)
+    arms: dict[tuple[str, str], list[str]] = {}
+    for (cell_id, arm), mine in by_arm.items():
+        classes = acceptance_by_context(mine)
+        if len(classes) > 1:
+            shown = ", ".join(f"{c.acceptance_length:.3f} below {c.below}" for c in classes)
+            arms.setdefault((cell_id, shown), []).append(arm)
+    return [
+        f"{cell_id} {', '.join(names)}: acceptance length by tokens of context: {shown}"
+        for (cell_id, shown), names in arms.items()
+    ]
+
+
+def head_notes(models: Mapping[str, Any], turns: Sequence[MeasuredTurn]) -> list[str]:
+    """Where the head fell silent because its positions had ended."""
+    limit = models.get("draft_positions")
+    if limit is None:
+        return []
+    steps = [step for turn in turns if turn.draft.num_steps for step in turn.steps]
+    last_position = limit - 1
+    silent = sum(step.position >= last_position and not step.drafted_ids for step in steps)
+    if not silent:
+        return []
+    note = (
+        f"the head was made for {limit} positions and proposes nothing past them: {silent} of "
+        f"{len(steps)} verify steps carried no draft for that reason"
+    )
+    return [note]
+
+
+def text_notes(models: Mapping[str, Any], turns: Sequence[MeasuredTurn]) -> list[str]:
+    """Delivered ids that the tokenizer does not know; they show as the replacement character."""
+    size = models.get("tokenizer_size")
+    if size is None:
+        return []
+    count = sum(token_id >= size for turn in turns for token_id in turn.output_token_ids)
+    if not count:
+        return []
+    note = (
+        f"{count} delivered tokens have no text: the model knows {models['vocab_size']} ids, its "
+        f"tokenizer {size}"
+    )
+    return [note]
 
 
 def window_notes(models: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:

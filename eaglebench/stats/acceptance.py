@@ -12,6 +12,9 @@ from math import log
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.contracts.observation import VerifyStep
 
+SHORT_CONTEXT = 256
+"""Tokens of the shortest class of contexts."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
@@ -76,6 +79,38 @@ def acceptance_by_position(turns: Sequence[MeasuredTurn]) -> tuple[float, ...]:
     """Share of verify steps with drafts in which position 1, 2, .. was accepted."""
     count = len(_steps_with_drafts(turns))
     return tuple(accepted / count for accepted in accepted_at(turns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextLength:
+    """Verify steps whose context is shorter than `below` tokens and not in a smaller class."""
+
+    below: int
+    emitted: int
+    verify_steps: int
+
+    @property
+    def acceptance_length(self) -> float:
+        """Tokens a verify step delivers; there is at least one step."""
+        return self.emitted / self.verify_steps
+
+
+def acceptance_by_context(turns: Sequence[MeasuredTurn]) -> tuple[ContextLength, ...]:
+    """Verify steps by the length of what they could look back on, in classes that double.
+
+    A head with a small window or other rotary angles than it was trained with fades here.
+    """
+    chosen = [turn for turn in turns if turn.is_measured and turn.error is None]
+    classes: dict[int, list[VerifyStep]] = {}
+    for step in (step for turn in chosen for step in turn.steps):
+        below = SHORT_CONTEXT
+        while step.position >= below:
+            below *= 2
+        classes.setdefault(below, []).append(step)
+    return tuple(
+        ContextLength(below=below, emitted=sum(s.emitted for s in steps), verify_steps=len(steps))
+        for below, steps in sorted(classes.items())
+    )
 
 
 def _steps_with_drafts(turns: Sequence[MeasuredTurn]) -> list[VerifyStep]:

@@ -14,6 +14,7 @@ WORKLOAD = (
     "model",
     "draft_model",
     "algorithm",
+    "aux_layer_ids",
     "num_questions",
     "question_file",
     "question_fields",

@@ -16,7 +16,7 @@ from eaglebench.model.heads.aux_layers import (
     resolve_aux_layers,
 )
 from eaglebench.model.heads.config import HeadConfig
-from eaglebench.model.heads.fit import check_fit, facts_of, id_table
+from eaglebench.model.heads.fit import facts_of, fit_to, id_table
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.places import EMBEDDING, LAYER
 from eaglebench.model.heads.published import PublishedHead, read_published
@@ -152,8 +152,7 @@ def blueprint_of(folder: Path, target: Target) -> Blueprint:
     aux = resolve_aux_layers(head.config, head.algorithm, head.form, target.num_layers)
     assert aux.ids is not None
     facts = facts_of(target)
-    check_fit(head, aux, facts)
-    table, _ = id_table(head, facts)
+    table, _ = id_table(fit_to(head, aux, facts), facts)
     tensors = _by_parameter(head)
     return Blueprint(dict(head.raw), aux.ids, table, tensors)
 

@@ -111,19 +111,43 @@ def short_sighted_models(folder: Path, max_positions: int) -> Models:
 
 
 @pytest.mark.parametrize("max_positions", [1, 72, 90, 4096])
-def test_a_head_runs_past_its_positions(tmp_path: Path, max_positions: int) -> None:
-    """No proposal reaches past the limit, nothing crashes, the tokens are the same."""
+@pytest.mark.parametrize(("topk", "num_draft_tokens"), [(1, 4), (3, 9)])
+def test_a_head_runs_past_its_positions(
+    tmp_path: Path, max_positions: int, topk: int, num_draft_tokens: int
+) -> None:
+    """No chain or tree reaches past the limit, nothing crashes, the tokens are the same."""
     models = short_sighted_models(tmp_path / "head", max_positions)
+    knobs = make_knobs(parallel=3, eagle_topk=topk, num_draft_tokens=num_draft_tokens)
 
-    observed = run_all(make_engine(make_knobs(parallel=3), models=models), make_requests(40))
+    observed = run_all(make_engine(knobs, models=models), make_requests(40))
 
     steps = [step for o in observed.values() for step in o.steps]
-    ends = [step.position + len(step.drafted_ids) for step in steps if step.drafted_ids]
+    ends = [step.position + step.num_levels for step in steps if step.drafted_ids]
     drafted = sum(len(step.drafted_ids) for step in steps)
     assert outputs_of(observed) == expected_outputs(40)
     assert max(ends, default=0) < max_positions
     assert (drafted == 0) == (max_positions == 1)
     assert any(step.position >= max_positions for step in steps) == (max_positions < 4096)
+
+
+def test_target_and_draft_have_one_capacity(tmp_path: Path) -> None:
+    """Past every built-in default of a context length drafts go on, and the tokens are the same."""
+    models = short_sighted_models(tmp_path / "head", 8192)
+    prompt = [token for ids in shared_prefix_prompts() for token in ids]
+    request = make_request("long", (prompt * 50)[:5000], max_new_tokens=12)
+    outputs = []
+    for steps in (0, 3):
+        knobs = make_knobs(
+            steps=steps, page_size=16, chunked_prefill_size=512, max_total_tokens=6144
+        )
+        engine = make_engine(knobs, models=models, context_length=6000)
+        outputs.append(run_all(engine, [request])["long"])
+    plain, drafted = outputs
+
+    assert plain.output_token_ids == drafted.output_token_ids
+    assert plain.counters.drafted == 0
+    assert drafted.counters.num_drafts == drafted.counters.verify_steps > 0
+    assert min(step.position for step in drafted.steps) >= 5000
 
 
 def test_the_algorithms_are_what_they_are_called() -> None:

@@ -5,7 +5,7 @@ there, zeros are written, so that nothing is left as it happened to be in memory
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from eaglebench.errors import CheckpointError, StorageError, UsageError
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.fit import TargetFacts
 from eaglebench.model.heads.format import Algorithm, HeadFormat
-from eaglebench.model.heads.obstacles import aux_obstacles, head_obstacles
+from eaglebench.model.heads.obstacles import aux_obstacles, head_obstacles, old_readers
 from eaglebench.model.heads.places import LAYER, LM_HEAD, MLP, OUTPUT, QKV, has_bias
 from eaglebench.model.heads.published import PublishedHead
 from eaglebench.model.heads.written_config import Verifier, write_config
@@ -27,14 +27,24 @@ from eaglebench.model.vocabulary import target_id_table
 
 @dataclass(frozen=True, slots=True)
 class ConvertedHead:
-    """A config and tensors by their names in the file, ready to be written."""
+    """A config and tensors by their names in the file, ready to be written.
+
+    `warnings` says what was doubtful in the head that was read, and which readers of the format
+    would not do it justice.
+    """
 
     config: dict[str, Any]
     tensors: dict[str, Tensor]
+    warnings: tuple[str, ...]
 
 
 def convert(
-    head: PublishedHead, to: HeadFormat, *, target: TargetFacts | None, verifier: Verifier
+    head: PublishedHead,
+    to: HeadFormat,
+    *,
+    target: TargetFacts | None,
+    verifier: Verifier,
+    aux_layer_ids: Sequence[int] | None = None,
 ) -> ConvertedHead:
     """A head in another format.
 
@@ -43,13 +53,14 @@ def convert(
         to: the format to write.
         target: facts of its target, where they are known.
         verifier: how the target is called.
+        aux_layer_ids: states that feed it, whatever its config says; None asks the config.
 
     Raises:
         CheckpointError: the format can't say what the head is; everything that stands in the way
             is listed.
     """
     num_layers = target.num_layers if target else None
-    aux = resolve_aux_layers(head.config, head.algorithm, head.form, num_layers)
+    aux = resolve_aux_layers(head.config, head.algorithm, head.form, num_layers, aux_layer_ids)
     obstacles = [*head_obstacles(head, to), *aux_obstacles(aux, to, num_layers)]
     if obstacles:
         raise CheckpointError(
@@ -60,7 +71,9 @@ def convert(
     if head.algorithm is Algorithm.EAGLE3:
         tensors |= _tables(head, target.vocab_size if target else head.config.vocab_size)
     config = write_config(head, to, tensors=tensors, aux=aux, verifier=verifier)
-    return ConvertedHead(config, {_rename(n, head.algorithm, to): t for n, t in tensors.items()})
+    named = {_rename(n, head.algorithm, to): t for n, t in tensors.items()}
+    doubts = (aux.warning,) if aux.warning else ()
+    return ConvertedHead(config, named, (*doubts, *old_readers(head, to)))
 
 
 def save_converted(converted: ConvertedHead, folder: Path) -> None:
@@ -122,8 +135,8 @@ def _tables(head: PublishedHead, vocab_size: int) -> dict[str, Tensor]:
 def _rename(place: str, algorithm: Algorithm, to: HeadFormat) -> str:
     """The name of a place in a format."""
     if algorithm is Algorithm.EAGLE3:
-        is_trainer = to is HeadFormat.SAFEAILAB
-        return place.replace(LAYER, "midlayer.") if is_trainer else place
+        # SGLang drops tensors called layers.0 without a word, vLLM knows both names
+        return place if to is HeadFormat.SPECULATORS else place.replace(LAYER, "midlayer.")
     if to is HeadFormat.SPECULATORS:
         return place.replace(LAYER, "transformer.").replace("fc.", "fusion_fc.", 1)
     return place

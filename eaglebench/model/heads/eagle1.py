@@ -38,12 +38,12 @@ class Eagle1Head:
         self.target = target
         self.attention_backend = target.attention_backend
         self.aux_layer_ids = report.aux_layer_ids
-        self.draft_vocab_size = target.vocab_size
         self.max_positions = published.config.max_position_embeddings
         self.layer = HeadLayer(published.config, weights, target)
         self._fc, self._fc_bias = weights["fc.weight"], weights.get("fc.bias")
         self._embedding = weights.get(EMBEDDING, target.embedding.weight)
         self._lm_head = weights.get(LM_HEAD)
+        self.draft_vocab_size = target.vocab_size if self._lm_head is None else len(self._lm_head)
 
     def make_pool(self, num_slots: int, fill: float = 0.0) -> KVPool:
         """A pool for the head's one layer, over the same slot ids as the target's."""

@@ -4,7 +4,8 @@
     x = [input_layernorm(embed(t_{i+1})) ; hidden_norm(g)]
     h = g + attention(x)
     h = h + mlp(post_attention_layernorm(h))               the next level's g, not normed
-    logits = lm_head(norm(h))                              over the draft's own vocabulary
+    logits = lm_head(norm(h))                              over the draft's own vocabulary; the
+                                                           target's where the file has none
 
 Variants that configs ask for:
 
@@ -51,14 +52,15 @@ class Eagle3Head:
         config = published.config
         self.config = config
         self.report = report
+        self.target = target
         self.attention_backend = target.attention_backend
         self.aux_layer_ids = report.aux_layer_ids
-        self.draft_vocab_size = len(weights[LM_HEAD])
         self.max_positions = config.max_position_embeddings
         self.layer = HeadLayer(config, weights, target)
         table, warning = id_table(published, facts_of(target))
         if warning:
             report.warnings.append(warning)
+        self.draft_vocab_size = len(table)
         self._target_ids = table.to(target.device)
         self._eps = config.rms_norm_eps
         self._feeds_normed = published.feeds_normed
@@ -70,7 +72,9 @@ class Eagle3Head:
         self._fc, self._fc_bias = weights.get("fc.weight"), weights.get("fc.bias")
         self._token_norm = weights[f"{LAYER}input_layernorm.weight"]
         self._feature_norm = weights[f"{LAYER}hidden_norm.weight"]
-        self._norm, self._lm_head = weights[FINAL_NORM], weights[LM_HEAD]
+        self._norm = weights[FINAL_NORM]
+        tied = self._embedding if config.tie_word_embeddings else None
+        self._lm_head = weights.get(LM_HEAD, tied)
 
     def make_pool(self, num_slots: int, fill: float = 0.0) -> KVPool:
         """A pool for the head's one layer, over the same slot ids as the target's."""
@@ -108,6 +112,8 @@ class Eagle3Head:
     def logits(self, hidden: Tensor) -> Tensor:
         """[num_rows, draft_vocab] logits of hidden states that `forward` returned."""
         normed = hidden if self._feeds_normed else rms_norm(hidden, self._norm, self._eps)
+        if self._lm_head is None:
+            return self.target.lm_head_logits(normed)
         return linear(normed, self._lm_head)
 
     def target_ids(self, draft_ids: Tensor) -> Tensor:

@@ -1,9 +1,13 @@
-"""Whether a head fits a target: widths, vocabularies, embeddings."""
+"""Whether a head fits a target: widths, vocabularies, embeddings.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+Vocabularies are often padded, and not always to the same size. Sizes that differ by no more than a
+padding are one vocabulary; tensors over it are then cut or filled up to the target's.
+"""
+
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
 from torch import Tensor
 from transformers import AutoConfig
 
@@ -13,7 +17,7 @@ from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD, check_shapes
 from eaglebench.model.heads.published import PublishedHead
 from eaglebench.model.target import Target
-from eaglebench.model.vocabulary import target_id_table
+from eaglebench.model.vocabulary import is_padding, target_id_table
 
 OWN_EMBEDDINGS = "a head of another width than its target must bring embeddings of its own"
 
@@ -56,34 +60,35 @@ def read_facts(folder: Path) -> TargetFacts:
     )
 
 
-def check_fit(head: PublishedHead, aux: AuxLayers, target: TargetFacts) -> None:
-    """Hold a head against its target before anything is computed.
+def fit_to(head: PublishedHead, aux: AuxLayers, target: TargetFacts) -> PublishedHead:
+    """The head with tensors over the target's vocabulary, held against the target.
 
     Raises:
         CheckpointError: they don't fit; both numbers are named.
     """
-    config, tensors = head.config, head.placed.tensors
+    config, tensors = head.config, dict(head.placed.tensors)
     given = config.target_hidden_size
     if given is not None and given != target.hidden_size:
         raise CheckpointError(
             f"the head is made for a target of hidden size {given}, the target has "
             f"{target.hidden_size}"
         )
-    if config.vocab_size != target.vocab_size and "d2t" not in tensors:
-        raise CheckpointError(
-            f"the head is made for a vocabulary of {config.vocab_size}, the target has "
-            f"{target.vocab_size}",
-            hint="the head belongs to another model, or its padded vocabulary needs a d2t",
-        )
+    warnings = _check_vocabulary(config.vocab_size, target.vocab_size)
     _check_width(head, target)
     num_aux = len(aux.ids) if aux.ids is not None else config.num_aux
     check_shapes(tensors, config, head.algorithm, num_aux=num_aux, target_hidden=target.hidden_size)
     _check_lm_head(head, target)
-    _check_embeddings(tensors, config.hidden_size, target)
+    _check_embeddings(tensors.get(EMBEDDING), config.hidden_size, target)
+    if EMBEDDING in tensors:
+        tensors[EMBEDDING] = _resized(tensors[EMBEDDING], target.vocab_size)
+    if LM_HEAD in tensors and "d2t" not in tensors:
+        tensors[LM_HEAD] = tensors[LM_HEAD][: target.vocab_size]
+    placed = replace(head.placed, tensors=tensors)
+    return replace(head, placed=placed, warnings=(*head.warnings, *warnings))
 
 
 def id_table(head: PublishedHead, target: TargetFacts) -> tuple[Tensor, str | None]:
-    """[draft_vocab] int64 target id of every draft id, and a warning if one is due.
+    """[draft_vocab] int64 target id of every draft id of a head that fits, and a warning if due.
 
     Raises:
         CheckpointError: `d2t` or `t2d` don't fit.
@@ -96,6 +101,23 @@ def id_table(head: PublishedHead, target: TargetFacts) -> tuple[Tensor, str | No
         draft_vocab_size=rows,
         vocab_size=target.vocab_size,
     )
+
+
+def _check_vocabulary(mine: int, theirs: int) -> tuple[str, ...]:
+    """Nothing, or the warning that two sizes are taken as one."""
+    if mine == theirs:
+        return ()
+    sizes = f"the head is made for a vocabulary of {mine}, the target has {theirs}"
+    if not is_padding(mine, theirs):
+        raise CheckpointError(sizes, hint="the head belongs to another model")
+    return (f"{sizes}; taken as one vocabulary, padded",)
+
+
+def _resized(weight: Tensor, rows: int) -> Tensor:
+    """A row for each id of the target; ids of padding only it has get zeros."""
+    if len(weight) >= rows:
+        return weight[:rows]
+    return torch.cat([weight, weight.new_zeros(rows - len(weight), weight.shape[1])])
 
 
 def _check_width(head: PublishedHead, target: TargetFacts) -> None:
@@ -118,6 +140,7 @@ def _check_width(head: PublishedHead, target: TargetFacts) -> None:
 def _check_lm_head(head: PublishedHead, target: TargetFacts) -> None:
     weight = head.placed.tensors.get(LM_HEAD)
     if weight is None:
+        _check_borrowed_lm_head(head, target)
         return
     rows, width = weight.shape
     given = head.config.draft_vocab_size
@@ -125,21 +148,31 @@ def _check_lm_head(head: PublishedHead, target: TargetFacts) -> None:
         raise CheckpointError(f"lm_head is {width} wide; the head is {head.config.hidden_size}")
     if given is not None and given != rows:
         raise CheckpointError(f"the config says draft_vocab_size {given}, lm_head has {rows} rows")
-    if head.algorithm is Algorithm.EAGLE and rows != target.vocab_size:
+    if head.algorithm is Algorithm.EAGLE and not is_padding(rows, target.vocab_size):
         raise CheckpointError(
             f"lm_head has {rows} rows, the target's vocabulary {target.vocab_size}; an EAGLE-1 "
             "head has no reduced vocabulary"
         )
 
 
-def _check_embeddings(tensors: Mapping[str, Tensor], hidden: int, target: TargetFacts) -> None:
-    own = tensors.get(EMBEDDING)
+def _check_borrowed_lm_head(head: PublishedHead, target: TargetFacts) -> None:
+    """A head without one can only be of the target's width and vocabulary."""
+    hidden = head.config.hidden_size
+    if "d2t" in head.placed.tensors:
+        raise CheckpointError("the head has a d2t and no lm_head; nothing can stand in for it")
+    if hidden != target.hidden_size and not head.config.tie_word_embeddings:
+        raise CheckpointError(
+            f"the head has no lm_head and is {hidden} wide; the target's is {target.hidden_size}"
+        )
+
+
+def _check_embeddings(own: Tensor | None, hidden: int, target: TargetFacts) -> None:
     rows, width = (target.vocab_size, target.hidden_size) if own is None else own.shape
     if width != hidden:
         raise CheckpointError(
             f"embeddings are {width} wide, the head is {hidden}", hint=OWN_EMBEDDINGS
         )
-    if rows < target.vocab_size:
+    if rows < target.vocab_size and not is_padding(rows, target.vocab_size):
         raise CheckpointError(
             f"the head embeds {rows} tokens, the target knows {target.vocab_size}"
         )

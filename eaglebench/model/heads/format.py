@@ -1,7 +1,8 @@
 """Who wrote a head: its format and its algorithm, told from its config and its tensor names.
 
 `safeailab` is SafeAILab/EAGLE and SpecForge, `sglang` is what SGLang, vLLM, TorchSpec and ModelOpt
-exchange, `speculators` nests the layer's config. The format decides how two fields are read that
+exchange, `speculators` nests the layer's config. The layer of an EAGLE-3 head is `midlayer` in the
+first, either `midlayer` or `layers.0` in the second. The format decides how two fields are read that
 projects spell alike and mean differently: the auxiliary layer ids (`aux_layers.py`) and
 `norm_output` (`feeds_normed`).
 """
@@ -15,6 +16,7 @@ from eaglebench.model.checkpoint import bare_name
 
 _FIRST_LAYER = "midlayer."
 _OF_EAGLE3 = "hidden_norm.weight"
+_OF_ENGINES = ("_torchspec_version", "eagle_aux_hidden_state_layer_ids")
 _SGLANG_EAGLE = {"LlamaForCausalLMEagle", "EagleLlamaForCausalLM"}
 
 
@@ -57,16 +59,18 @@ def recognise_algorithm(raw: Mapping[str, Any], names: Collection[str]) -> Algor
 def recognise_format(
     raw: Mapping[str, Any], names: Collection[str], algorithm: Algorithm
 ) -> HeadFormat:
-    """By the nested layer config, else by how the decoder layer or the architecture is called."""
+    """By the nested layer config, else by how the decoder layer or the architecture is called.
+
+    Auxiliary layers at the top level of the config are vLLM's word, whatever the layer's name.
+    """
     if "speculators_model_type" in raw or "transformer_layer_config" in raw:
         return HeadFormat.SPECULATORS
     if algorithm is Algorithm.EAGLE:
         is_renamed = bool(_SGLANG_EAGLE.intersection(architectures(raw)))
         return HeadFormat.SGLANG if is_renamed else HeadFormat.SAFEAILAB
     is_trainer = any(bare_name(name).startswith(_FIRST_LAYER) for name in names)
-    if is_trainer and "_torchspec_version" not in raw:
-        return HeadFormat.SAFEAILAB
-    return HeadFormat.SGLANG
+    is_engines = any(raw.get(name) is not None for name in _OF_ENGINES)
+    return HeadFormat.SAFEAILAB if is_trainer and not is_engines else HeadFormat.SGLANG
 
 
 def architectures(raw: Mapping[str, Any]) -> tuple[str, ...]:
@@ -91,9 +95,11 @@ def feeds_normed(norm_output: bool | None, form: HeadFormat) -> tuple[bool, str 
         raise CheckpointError(
             "norm_output is false: in SpecForge up to 0.2.0 that is a head without a norm in front "
             "of lm_head, which no engine computes; everywhere else it is plain EAGLE-3",
-            hint="if the head is plain EAGLE-3, take norm_output out of its config.json",
+            hint="if the head is plain EAGLE-3, take norm_output out of its config.json; else train "
+            "or export it with norm_output true",
         )
     return False, (
         "norm_output is read as SpecForge up to 0.2.0 means it (a norm in front of lm_head alone); "
-        "if the normed state goes on to the next level, name the layer layers.0 in the file"
+        "if the normed state goes on to the next level, name the auxiliary layers at the top level "
+        "of config.json, as vLLM does"
     )

@@ -18,12 +18,14 @@ class LoadReport:
         form: whose names and fields the folder uses.
         sources: place to name in the file, or to what of the target is used instead.
         aux_layer_ids: states of the target that feed the head, as `Target.forward` takes them.
+        aux_counting: where those ids come from and how they are counted, in words.
         warnings: what deserves a word.
     """
 
     form: HeadFormat
     sources: dict[str, str]
     aux_layer_ids: tuple[int, ...]
+    aux_counting: str
     warnings: list[str] = field(default_factory=list)
 
 

@@ -14,16 +14,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import LlamaConfig
 from transformers.activations import ACT2FN
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-from eaglebench.errors import CheckpointError
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention import AttentionForm
 from eaglebench.model.attention_plan import AttentionPlan
 from eaglebench.model.fused import rotate
 from eaglebench.model.heads.config import HeadConfig
-from eaglebench.model.heads.places import LAYER
+from eaglebench.model.heads.places import LAYER, TABLES
 from eaglebench.model.linear import linear
 from eaglebench.model.target import Target
 
@@ -38,7 +36,7 @@ def on_target(tensors: Mapping[str, Tensor], target: Target) -> dict[str, Tensor
     return {
         name: tensor.to(device=target.device, dtype=target.dtype)
         for name, tensor in tensors.items()
-        if name not in {"d2t", "t2d"}
+        if name not in TABLES
     }
 
 
@@ -124,27 +122,13 @@ class HeadLayer:
 
 
 def make_rotary(config: HeadConfig, device: torch.device) -> Any:
-    """The rotary embedding of `transformers` for this config, old or new spelling.
-
-    Raises:
-        CheckpointError: its type is unknown.
-    """
-    rope = dict(config.rope_parameters or config.rope_scaling or {})
-    kind = rope.pop("type", None) or rope.get("rope_type", "default")
-    if kind == "mrope" or rope.pop("mrope_section", None) is not None:
-        kind = "default"  # three equal positions, as text has, rotate like one
-    if kind != "default" and kind not in ROPE_INIT_FUNCTIONS:
-        raise CheckpointError(
-            f"unknown rotary type {kind!r}; known: default, {', '.join(ROPE_INIT_FUNCTIONS)}"
-        )
-    rope["rope_type"] = kind
-    rope.setdefault("rope_theta", config.rope_theta or 10000.0)
+    """The rotary embedding of `transformers` for this config."""
     llama = LlamaConfig(
         hidden_size=config.hidden_size,
         num_attention_heads=config.num_attention_heads,
         head_dim=config.head_width,
         max_position_embeddings=config.max_position_embeddings or 2048,
-        rope_parameters=rope,
+        rope_parameters=config.rope,
     )
     return LlamaRotaryEmbedding(config=llama).to(device)
 

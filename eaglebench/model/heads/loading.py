@@ -1,28 +1,38 @@
 """From a folder and a target to a head that runs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.eagle1 import Eagle1Head
 from eaglebench.model.heads.eagle3 import Eagle3Head
-from eaglebench.model.heads.fit import check_fit, facts_of
+from eaglebench.model.heads.fit import facts_of, fit_to
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.head import DraftHead, LoadReport
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
 
-BORROWED = {EMBEDDING: "the target's embeddings", LM_HEAD: "the target's lm_head"}
+TARGETS_EMBEDDINGS = "the target's embeddings"
+TARGETS_LM_HEAD = "the target's lm_head"
+TIED = "the embeddings, as tie_word_embeddings asks"
 
 
-def load_head(path: Path | str, target: Target, *, algorithm: str | None = None) -> DraftHead:
+def load_head(
+    path: Path | str,
+    target: Target,
+    *,
+    algorithm: str | None = None,
+    aux_layer_ids: Sequence[int] | None = None,
+) -> DraftHead:
     """Load a head of any published format; dtype, device and attention follow the target.
 
     Args:
         path: its folder.
         target: what it drafts for.
         algorithm: refuse a head of another kind; None takes any.
+        aux_layer_ids: states that feed it, whatever its config says; None asks the config.
 
     Raises:
         CheckpointError: the checkpoint is incomplete, holds tensors without a place, is of another
@@ -30,16 +40,16 @@ def load_head(path: Path | str, target: Target, *, algorithm: str | None = None)
     """
     published = read_published(path)
     _check_algorithm(published, algorithm)
-    facts = facts_of(target)
     aux = resolve_aux_layers(
-        published.config, published.algorithm, published.form, target.num_layers
+        published.config, published.algorithm, published.form, target.num_layers, aux_layer_ids
     )
     assert aux.ids is not None
-    check_fit(published, aux, facts)
+    published = fit_to(published, aux, facts_of(target))
     report = LoadReport(
         form=published.form,
         sources=published.placed.sources | borrowed(published),
         aux_layer_ids=aux.ids,
+        aux_counting=aux.counting,
         warnings=[*published.warnings, *([aux.warning] if aux.warning else [])],
     )
     if published.algorithm is Algorithm.EAGLE:
@@ -48,10 +58,11 @@ def load_head(path: Path | str, target: Target, *, algorithm: str | None = None)
 
 
 def borrowed(published: PublishedHead) -> dict[str, str]:
-    """Places that the target fills: place to what is taken."""
-    return {
-        place: source for place, source in BORROWED.items() if place not in published.placed.tensors
-    }
+    """Places that the file leaves empty: place to what is taken."""
+    is_tied = published.algorithm is Algorithm.EAGLE3 and published.config.tie_word_embeddings
+    taken = {EMBEDDING: TARGETS_EMBEDDINGS, LM_HEAD: TIED if is_tied else TARGETS_LM_HEAD}
+    tensors = published.placed.tensors
+    return {place: source for place, source in taken.items() if place not in tensors}
 
 
 def _check_algorithm(published: PublishedHead, wanted: str | None) -> None:

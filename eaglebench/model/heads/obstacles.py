@@ -1,6 +1,7 @@
 """What a head is or has that a format has no word for."""
 
 from eaglebench.model.heads.aux_layers import AuxLayers, usual_layers
+from eaglebench.model.heads.config import DEFAULT_NUM_AUX
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 from eaglebench.model.heads.places import LM_HEAD, MLP, OUTPUT, QKV, QUERY_NORM, has_bias
 from eaglebench.model.heads.published import PublishedHead
@@ -16,6 +17,9 @@ def head_obstacles(head: PublishedHead, to: HeadFormat) -> list[str]:
     has_head_norms = QUERY_NORM in tensors
     found = {
         "an lm_head of its own": not is_eagle3 and LM_HEAD in tensors,
+        "an lm_head that is the target's": is_eagle3
+        and LM_HEAD not in tensors
+        and to is not HeadFormat.SGLANG,
         "a bias of fc": is_eagle3 and "fc.bias" in tensors and to is not HeadFormat.SGLANG,
         "biases of q, k and v": has_qkv_bias and is_eagle3 and to is HeadFormat.SGLANG,
         "a bias of o": has_output_bias and is_trainer,
@@ -35,9 +39,27 @@ def head_obstacles(head: PublishedHead, to: HeadFormat) -> list[str]:
     return [text for text, is_one in found.items() if is_one]
 
 
+def old_readers(head: PublishedHead, to: HeadFormat) -> tuple[str, ...]:
+    """Versions of engines that read the format and would run another head without a word."""
+    config = head.config
+    if to is not HeadFormat.SGLANG or head.algorithm is not Algorithm.EAGLE3:
+        return ()
+    ignored = {
+        "norm_output": head.feeds_normed,
+        "norm_before_fc": config.norms_joined,
+        "fc_norm": config.norms_each,
+        "num_aux_hidden_states": config.num_aux != DEFAULT_NUM_AUX,
+        "use_aux_hidden_state": not config.takes_aux,
+    }
+    found = [name for name, is_asked in ignored.items() if is_asked]
+    if not found:
+        return ()
+    return (f"SGLang 0.5.4 ignores {', '.join(found)} and would run another head; use a later one",)
+
+
 def aux_obstacles(aux: AuxLayers, to: HeadFormat, num_layers: int | None) -> list[str]:
     """Ids that the format can't hold."""
-    if aux.written is None or aux.ids is None:
+    if aux.ids is None:
         return []
     if to is HeadFormat.SGLANG and 0 in aux.ids:
         return ["the embeddings (auxiliary layer 0) as features"]

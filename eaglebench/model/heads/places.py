@@ -8,6 +8,7 @@ place, so that a flag and a file that contradict each other are refused.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError
@@ -19,6 +20,7 @@ EMBEDDING = "embed_tokens.weight"
 LM_HEAD = "lm_head.weight"
 FINAL_NORM = "norm.weight"
 JOINED_NORM = "input_norm.weight"
+TABLES = frozenset({"d2t", "t2d"})
 IGNORED = {
     f"{LAYER}self_attn.rotary_emb.inv_freq": "not used: computed from the config",
     "verifier_norm.weight": "not used: a copy of the target's",
@@ -34,6 +36,7 @@ _POST_NORM = f"{LAYER}post_attention_layernorm.weight"
 _INPUT_NORMS = {f"{LAYER}{n}.weight" for n in ("input_layernorm", "hidden_norm")}
 _MATRICES = (*QKV, OUTPUT, *MLP)
 _BIASES = frozenset(f"{name}.bias" for name in _MATRICES)
+_PLAIN = {torch.float64, torch.float32, torch.bfloat16, torch.float16}
 _COMMON = frozenset({f"{name}.weight" for name in _MATRICES} | {_POST_NORM})
 
 
@@ -55,14 +58,31 @@ def places_of(config: HeadConfig, algorithm: Algorithm) -> Places:
     optional = _BIASES | {QUERY_NORM, KEY_NORM} | {"fc.bias", EMBEDDING}
     if algorithm is Algorithm.EAGLE:
         return Places(_COMMON | {"fc.weight"}, optional | {LM_HEAD})
-    required = _COMMON | _INPUT_NORMS | {FINAL_NORM, LM_HEAD}
+    required = _COMMON | _INPUT_NORMS | {FINAL_NORM}
+    if config.draft_vocab_size not in {None, config.vocab_size}:
+        required |= {LM_HEAD}
     if config.takes_aux:
         required |= {"fc.weight"}
     if config.norms_joined:
         required |= {JOINED_NORM}
     if config.norms_each:
         required |= {state_norm(index) for index in range(config.num_aux)}
-    return Places(required, optional | {"d2t", "t2d"})
+    return Places(required, optional | {LM_HEAD} | TABLES)
+
+
+def check_dtypes(tensors: Mapping[str, Tensor]) -> None:
+    """Refuse weights that are no plain floating-point numbers.
+
+    Raises:
+        CheckpointError: one is quantised; its scales would be lost.
+    """
+    for name, tensor in tensors.items():
+        if name not in TABLES and tensor.dtype not in _PLAIN:
+            kind = str(tensor.dtype).removeprefix("torch.")
+            raise CheckpointError(
+                f"{name} is stored as {kind}; expected float64, float32, bfloat16 or float16",
+                hint="the head is quantised; use the one it was made from",
+            )
 
 
 def check_shapes(

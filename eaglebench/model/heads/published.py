@@ -1,6 +1,6 @@
 """A head as it lies in a folder: config and tensors, recognised and in place, without a target."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from eaglebench.model.heads.format import (
     recognise_algorithm,
     recognise_format,
 )
-from eaglebench.model.heads.places import IGNORED, places_of
+from eaglebench.model.heads.places import IGNORED, LM_HEAD, check_dtypes, places_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,8 @@ def read_published(path: Path | str) -> PublishedHead:
     form = recognise_format(raw, tensors, algorithm)
     places = places_of(config, algorithm)
     placed = place(tensors, required=places.required, optional=places.optional, ignored=IGNORED)
+    check_dtypes(placed.tensors)
     is_normed, warning = feeds_normed(config.norm_output, form)
-    warnings = [warning] if warning else []
-    if _is_silent_on_residual(raw, algorithm, form):
-        warnings.append(
-            "norm_before_residual is not given and read as false, as speculators does; "
-            "vLLM would read true"
-        )
     return PublishedHead(
         path=folder,
         raw=raw,
@@ -72,10 +67,23 @@ def read_published(path: Path | str) -> PublishedHead:
         form=form,
         placed=placed,
         feeds_normed=is_normed,
-        warnings=tuple(warnings),
+        warnings=(*([warning] if warning else []), *_doubts(raw, algorithm, form, placed)),
     )
 
 
-def _is_silent_on_residual(raw: Mapping[str, Any], algorithm: Algorithm, form: HeadFormat) -> bool:
-    is_eagle3 = algorithm is Algorithm.EAGLE3 and form is HeadFormat.SPECULATORS
-    return is_eagle3 and raw.get("norm_before_residual") is None
+def _doubts(
+    raw: Mapping[str, Any], algorithm: Algorithm, form: HeadFormat, placed: PlacedTensors
+) -> Iterator[str]:
+    """What projects would read differently."""
+    if algorithm is not Algorithm.EAGLE3:
+        return
+    if form is HeadFormat.SPECULATORS and raw.get("norm_before_residual") is None:
+        yield (
+            "norm_before_residual is not given and read as false, as speculators does; "
+            "vLLM would read true"
+        )
+    if raw.get("tie_word_embeddings") and LM_HEAD in placed.tensors:
+        yield (
+            "tie_word_embeddings is true, yet the file has an lm_head; that is used, SGLang would "
+            "use the embeddings"
+        )

@@ -15,6 +15,7 @@ from eaglebench.model.heads.config import HeadConfig
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 from eaglebench.model.heads.places import LM_HEAD, MLP, OUTPUT, QKV, QUERY_NORM, has_bias
 from eaglebench.model.heads.published import PublishedHead
+from eaglebench.model.heads.rope import SECTIONS
 
 _SPECULATIVE_TOKENS = 3
 """What speculators itself writes where nobody says otherwise."""
@@ -61,11 +62,10 @@ def _sglang_config(
         return {"architectures": ["LlamaForCausalLMEagle"], **fields}
     config = head.config
     block: dict[str, Any] = {"use_aux_hidden_state": config.takes_aux}
-    if aux.written is not None and aux.ids is not None:
+    if aux.ids is not None and config.takes_aux:
         fields["eagle_aux_hidden_state_layer_ids"] = list(aux.ids)
         block["eagle_aux_hidden_state_layer_ids"] = list(count_as_output(aux.ids))
-    if config.num_aux_hidden_states is not None:
-        fields["num_aux_hidden_states"] = config.num_aux_hidden_states
+        fields["num_aux_hidden_states"] = len(aux.ids)
     flags = {
         "bias": "fc.bias" in tensors,
         "norm_before_fc": config.norms_joined,
@@ -114,7 +114,7 @@ def _speculators_config(
             "layernorms": False,
             "fusion_bias": "fc.bias" in tensors,
         }
-    ids = aux.ids if aux.written is not None else None
+    ids = aux.ids if config.takes_aux else None
     return outer | {
         "architectures": ["Eagle3Speculator"],
         "draft_vocab_size": len(tensors[LM_HEAD]),
@@ -134,14 +134,25 @@ def _flat_fields(head: PublishedHead, tensors: Mapping[str, Tensor]) -> dict[str
         "model_type": "llama",
         **_layer_fields(config),
         "vocab_size": config.vocab_size,
-        "tie_word_embeddings": False,
+        "tie_word_embeddings": _is_tied(head, tensors),
         "torch_dtype": _dtype_name(tensors),
     }
     if head.algorithm is Algorithm.EAGLE3:
-        fields["draft_vocab_size"] = len(tensors[LM_HEAD])
+        fields |= _vocabulary(tensors)
     if config.target_hidden_size is not None:
         fields["target_hidden_size"] = config.target_hidden_size
     return fields
+
+
+def _is_tied(head: PublishedHead, tensors: Mapping[str, Tensor]) -> bool:
+    """Whether the head's embeddings are its lm_head as well."""
+    is_eagle3 = head.algorithm is Algorithm.EAGLE3
+    return is_eagle3 and head.config.tie_word_embeddings and LM_HEAD not in tensors
+
+
+def _vocabulary(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Rows of lm_head; nothing where it is the target's, as SGLang and vLLM both read silence."""
+    return {"draft_vocab_size": len(tensors[LM_HEAD])} if LM_HEAD in tensors else {}
 
 
 def _layer_fields(config: HeadConfig) -> dict[str, Any]:
@@ -156,11 +167,12 @@ def _layer_fields(config: HeadConfig) -> dict[str, Any]:
         "hidden_act": config.hidden_act,
         "rms_norm_eps": config.rms_norm_eps,
     }
-    rope = dict(config.rope_parameters or config.rope_scaling or {})
-    fields["rope_theta"] = rope.pop("rope_theta", None) or config.rope_theta or 10000.0
-    kind = rope.get("rope_type") or rope.get("type") or "default"
-    if kind != "default" or "mrope_section" in rope:
-        fields["rope_scaling"] = {**rope, "rope_type": kind, "type": kind}
+    rope = config.rope
+    fields["rope_theta"] = rope.pop("rope_theta")
+    given = config.rope_parameters or config.rope_scaling or {}
+    sections = {name: given[name] for name in SECTIONS if name in given}
+    if rope["rope_type"] != "default" or sections:
+        fields["rope_scaling"] = {**rope, **sections, "type": rope["rope_type"]}
     if config.max_position_embeddings is not None:
         fields["max_position_embeddings"] = config.max_position_embeddings
     return fields

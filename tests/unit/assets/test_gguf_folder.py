@@ -65,12 +65,13 @@ def test_tokenizer_takes_digits_one_by_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"architecture": "gemma2"}, "general.architecture is 'gemma2'; only 'llama' is known"),
         ({"pre": "llama-bpe"}, "tokenizer.ggml.pre is 'llama-bpe'"),
         ({"extra_tensor": "blk.0.strange.weight"}, "blk.0.strange.weight"),
     ],
 )
 def test_what_is_not_known_is_refused(tmp_path: Path, change: dict[str, str], message: str) -> None:
-    """Another tokenizer or a tensor without a place is refused by name."""
+    """Another architecture or tokenizer, or a tensor without a place is refused by name."""
     source = make_gguf(tmp_path / "small.gguf", **change)
 
     with pytest.raises(AssetError, match=message):

@@ -43,9 +43,15 @@ def make_asset(
     )
 
 
-def make_gguf(path: Path, *, pre: str = "smollm", extra_tensor: str | None = None) -> Path:
+def make_gguf(
+    path: Path,
+    *,
+    architecture: str = "llama",
+    pre: str = "smollm",
+    extra_tensor: str | None = None,
+) -> Path:
     """A Llama of two layers, quantised as the real one is."""
-    writer = GGUFWriter(path, "llama")
+    writer = GGUFWriter(path, architecture)
     writer.add_context_length(256)
     writer.add_embedding_length(HIDDEN)
     writer.add_block_count(LAYERS)

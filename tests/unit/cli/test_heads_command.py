@@ -7,7 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from eaglebench.cli.main import main
-from tests.checkpoints import make_eagle1_tensors, publish_eagle1
+from tests.checkpoints import (
+    make_eagle1_tensors,
+    make_head_tensors,
+    publish_eagle1,
+    publish_eagle3,
+)
 
 
 def invoke(*args: str) -> tuple[int, str, str]:
@@ -21,13 +26,32 @@ def test_inspect_shows_what_was_recognised() -> None:
     status, out, err = invoke("inspect", "smollm2-135m-eagle3")
 
     assert (status, err) == (0, "")
-    assert "EAGLE3, format safeailab" in out
-    assert "2, 15, 27 written (as vllm counts" in out
-    assert "8192 of 49152 ids, by d2t" in out
-    assert "midlayer.self_attn.q_proj.weight" in out
+    assert words_after(out, "kind") == "EAGLE-3"
+    assert words_after(out, "format") == "sglang, as written by SGLang, vLLM, TorchSpec, ModelOpt"
+    assert words_after(out, "features") == "states 2, 15, 27 of the target"
+    assert "at the top level of config.json, so as vllm counts" in out
+    assert words_after(out, "vocabulary") == "8192 of the target's 49152 ids, by d2t"
+    assert words_after(out, "names") == "midlayer.* is layers.0.* here"
     assert "576 x 1728" in out
-    assert "the target's embeddings" in out
+    assert "not in the file: the target's embeddings" in out
     assert "\x1b" not in out
+
+
+def words_after(out: str, name: str) -> str:
+    """What one line of the summary says."""
+    (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
+    return line.removeprefix(name).strip()
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "140"])
+def test_names_of_tensors_are_never_cut(columns: str) -> None:
+    """They are what one looks for; the other column folds."""
+    result = CliRunner().invoke(
+        main, ["heads", "inspect", "smollm2-135m-eagle3"], env={"COLUMNS": columns}
+    )
+
+    assert "midlayer.post_attention_layernorm.weight " in result.stdout
+    assert "\u2026" not in result.stdout
 
 
 def test_inspect_as_json() -> None:
@@ -36,12 +60,26 @@ def test_inspect_as_json() -> None:
 
     report = json.loads(out)
     tensors = {tensor["place"]: tensor for tensor in report["tensors"]}
-    assert (report["algorithm"], report["form"]) == ("EAGLE3", "safeailab")
+    assert (report["algorithm"], report["form"]) == ("EAGLE3", "sglang")
     assert report["aux_written"] == report["aux_layer_ids"] == [1, 2, 3]
     assert (report["vocab_size"], report["draft_vocab_size"]) == (260, 96)
     assert tensors["fc.weight"]["shape"] == [96, 288]
     assert report["borrowed"] == {"embed_tokens.weight": "the target's embeddings"}
     assert report["fields"]["rope_theta"] == 10000.0
+
+
+def test_given_layers_overrule_the_config(tmp_path: Path) -> None:
+    """Both are shown; a conversion writes the given ones."""
+    layers = ("--aux-layer-ids", "0,1,3")
+    status, out, _ = invoke("inspect", "tiny-eagle3", "--model", "tiny", *layers)
+    assert status == 0
+    assert words_after(out, "features") == "states 0, 1, 3 of the target"
+    assert "config.json says 1, 2, 3" in out
+    assert "given with --aux-layer-ids" in out
+    _, out, _ = invoke(
+        "convert", "tiny-eagle3", str(tmp_path / "out"), "--to", "speculators", *layers
+    )
+    assert words_after(out, "features") == "states 0, 1, 3 of the target"
 
 
 def test_eagle1_and_its_target(tmp_path: Path) -> None:
@@ -50,12 +88,13 @@ def test_eagle1_and_its_target(tmp_path: Path) -> None:
 
     status, out, _ = invoke("inspect", folder)
     assert status == 0
-    assert "EAGLE (1 or 2), format speculators" in out
-    assert "the target's lm_head" in out
+    assert words_after(out, "kind").startswith("EAGLE-1 or EAGLE-2")
+    assert words_after(out, "format") == "speculators, as written by speculators"
+    assert "not in the file: the target's lm_head" in out
     assert "known with --model" in out
     status, _, err = invoke("inspect", folder, "--model", "tiny")
     assert status == 2
-    assert "vocabulary of 256, the target has 260" in err
+    assert "the head is 32 wide, the target 96" in err
 
 
 def test_convert_writes_and_shows(tmp_path: Path) -> None:
@@ -65,9 +104,20 @@ def test_convert_writes_and_shows(tmp_path: Path) -> None:
     )
 
     assert (status, err) == (0, "")
-    assert "format speculators" in out
+    assert words_after(out, "format") == "speculators, as written by speculators"
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["speculators_config"]["verifier"]["name_or_path"] == "tiny"
+
+
+def test_convert_names_versions_that_would_run_another_head(tmp_path: Path) -> None:
+    """Where the user looks: at the end."""
+    tensors = make_head_tensors("fc_norm")
+    folder = publish_eagle3(tmp_path / "a", "vllm", tensors, fc_norm=True)
+
+    status, out, _ = invoke("convert", str(folder), str(tmp_path / "b"), "--to", "sglang")
+
+    assert status == 0
+    assert out.splitlines()[-1].startswith("warning: SGLang 0.5.4 ignores fc_norm")
 
 
 def test_convert_says_that_the_verifier_has_no_name(tmp_path: Path) -> None:

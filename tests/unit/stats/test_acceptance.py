@@ -8,7 +8,12 @@ import pytest
 
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.contracts.observation import StepTimes
-from eaglebench.stats.acceptance import acceptance_by_position, pool, speed
+from eaglebench.stats.acceptance import (
+    acceptance_by_context,
+    acceptance_by_position,
+    pool,
+    speed,
+)
 from eaglebench.stats.signflip import sign_flip_p_value
 from eaglebench.store.decode import measured_turns
 from tests.fakes import Plant, ScriptedRuntime
@@ -124,3 +129,22 @@ def test_sign_flip_finds_a_planted_loss(tmp_path: Path) -> None:
     assert worse < 0.01
     assert sign_flip_p_value(by_arm["radix"], by_arm["no-cache"]) == 1.0
     assert sign_flip_p_value([], by_arm["radix"]) is None
+
+
+def test_contexts_fall_into_classes_that_double(tmp_path: Path) -> None:
+    """By position of the root; each class is pooled, and the classes make up the whole."""
+    (turn, *_) = make_turns(tmp_path)
+    (step, *_) = turn.steps
+    ends = {0: 1, 255: 2, 256: 3, 511: 1, 512: 1, 5000: 4}
+    steps = tuple(replace(step, position=p, emitted=e) for p, e in ends.items())
+
+    found = acceptance_by_context([replace(turn, steps=steps)])
+
+    assert [(c.below, c.emitted, c.verify_steps) for c in found] == [
+        (256, 3, 2),
+        (512, 4, 2),
+        (1024, 1, 1),
+        (8192, 4, 1),
+    ]
+    assert found[0].acceptance_length == 1.5
+    assert acceptance_by_context([replace(turn, steps=steps, is_measured=False)]) == ()

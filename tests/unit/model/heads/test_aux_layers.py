@@ -26,12 +26,13 @@ def resolve(
     nested: list[int] | None = None,
     num_layers: int | None = DEEP,
     algorithm: Algorithm = Algorithm.EAGLE3,
+    given: tuple[int, ...] | None = None,
     **fields: Any,
 ) -> AuxLayers:
     """The states that feed a head whose config holds these ids."""
     fields = {"eagle_config": {KEY: nested} if nested is not None else None, **fields}
     config = HeadConfig.model_validate(make_head_config(**fields, **({KEY: outer})))
-    return resolve_aux_layers(config, algorithm, HeadFormat(form), num_layers)
+    return resolve_aux_layers(config, algorithm, HeadFormat(form), num_layers, given)
 
 
 @pytest.mark.parametrize("form", HeadFormat)
@@ -49,6 +50,18 @@ def test_nested_ids_count_outputs(form: str) -> None:
     found = resolve(form, nested=[1, 15, 28])
 
     assert (found.written, found.ids, found.warning) == ((1, 15, 28), (2, 16, 29), None)
+    assert "in eagle_config alone, so as sglang counts" in found.counting
+
+
+def test_nested_ids_that_are_not_the_default_are_doubtful() -> None:
+    """They are read as SGLang does; the warning names the states and the way out."""
+    found = resolve("safeailab", nested=[5, 6, 7])
+
+    assert found.ids == (6, 7, 8)
+    assert "(5, 6, 7) in eagle_config are the states (6, 7, 8) as SGLang counts" in str(
+        found.warning
+    )
+    assert "--aux-layer-ids" in str(found.warning)
 
 
 @pytest.mark.parametrize("form", HeadFormat)
@@ -57,6 +70,7 @@ def test_ids_at_the_top_level_count_layers_passed(form: str) -> None:
     found = resolve(form, outer=[0, 16, 32])
 
     assert (found.ids, found.warning) == ((0, 16, 32), None)
+    assert "at the top level of config.json, so as vllm counts" in found.counting
 
 
 @pytest.mark.parametrize(
@@ -69,7 +83,10 @@ def test_ids_at_the_top_level_count_layers_passed(form: str) -> None:
 )
 def test_nested_ids_of_vllm_stand_as_they_are(form: str, names: list[str]) -> None:
     """By the format or by the architecture."""
-    assert resolve(form, nested=[1, 15, 28], architectures=names).ids == (1, 15, 28)
+    found = resolve(form, nested=[1, 15, 28], architectures=names)
+
+    assert found.ids == (1, 15, 28)
+    assert "for vllm or speculators" in found.counting
 
 
 @pytest.mark.parametrize("nested", [[2, 16, 29], [1, 16, 32]])
@@ -91,6 +108,46 @@ def test_both_places_in_conflict() -> None:
     """All three readings are named."""
     with pytest.raises(CheckpointError, match=r"\(2, 16, 29\).*\(5, 6, 7\).*\(6, 7, 8\)"):
         resolve("sglang", outer=[2, 16, 29], nested=[5, 6, 7])
+
+
+def test_given_ids_overrule_everything() -> None:
+    """Also a config that contradicts itself; what it says is still shown."""
+    found = resolve("sglang", outer=[2, 16, 29], nested=[5, 6, 7], given=(1, 8, 30))
+
+    assert (found.written, found.ids, found.warning) == ((2, 16, 29), (1, 8, 30), None)
+    assert "--aux-layer-ids" in found.counting
+    assert resolve("sglang", given=(1, 2, 3), num_layers=4).ids == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "fields", "message"),
+    [
+        ((1, 3, 33), {}, "layer 33"),
+        ((3, 1, 5), {}, "not different layers in order"),
+        ((1, 3), {"num_aux_hidden_states": 3}, "num_aux_hidden_states 3"),
+        ((1, 3, 5), {"eagle_config": {"use_aux_hidden_state": False}}, "no auxiliary layers"),
+        ((1, 3, 5), {"algorithm": Algorithm.EAGLE}, "no auxiliary layers"),
+    ],
+)
+def test_given_ids_that_can_not_feed_the_head(
+    given: tuple[int, ...], fields: dict[str, Any], message: str
+) -> None:
+    """The target must have them, the head must take them."""
+    with pytest.raises(CheckpointError, match=message):
+        resolve("sglang", given=given, **fields)
+
+
+@pytest.mark.parametrize("outer", [[1, 1, 3], [5, 1, 3]])
+def test_layers_out_of_order_are_refused(outer: list[int]) -> None:
+    """Engines gather states as the target passes them, once each: they would feed another head."""
+    with pytest.raises(CheckpointError, match="not different layers in order"):
+        resolve("sglang", outer=outer)
+
+
+def test_a_count_that_contradicts_the_ids_is_refused() -> None:
+    """Both are named."""
+    with pytest.raises(CheckpointError, match=r"num_aux_hidden_states 4, .* \(1, 3, 5\)"):
+        resolve("sglang", outer=[1, 3, 5], num_aux_hidden_states=4)
 
 
 def test_empty_lists_are_silence() -> None:
@@ -142,3 +199,4 @@ def test_shallow_targets_have_no_default(num_layers: int) -> None:
     with pytest.raises(CheckpointError) as caught:
         default_aux_layer_ids(num_layers)
     assert KEY in (caught.value.hint or "")
+    assert "--aux-layer-ids" in (caught.value.hint or "")

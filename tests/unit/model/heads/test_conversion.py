@@ -11,7 +11,7 @@ from torch import Tensor
 
 from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.model.attention_plan import PlanRow, make_plan
-from eaglebench.model.checkpoint import read_tensors
+from eaglebench.model.checkpoint import canonical_name, read_tensors
 from eaglebench.model.heads.conversion import convert, save_converted
 from eaglebench.model.heads.fit import TargetFacts, facts_of
 from eaglebench.model.heads.format import HeadFormat
@@ -108,7 +108,9 @@ def test_eagle3_goes_there_and_back(tmp_path: Path, form: str, to: str) -> None:
     assert read_published(there).form == to
     assert_same_head(first, load_head(there, target))
     assert_same_head(first, load_head(back, target))
-    assert set(read_tensors(back)) == set(read_tensors(folder))
+    assert set(map(canonical_name, read_tensors(back))) == set(
+        map(canonical_name, read_tensors(folder))
+    )
 
 
 @pytest.mark.parametrize("to", ["safeailab", "sglang", "speculators"])
@@ -249,8 +251,97 @@ def test_engines_get_the_biases_they_make_room_for(tmp_path: Path) -> None:
 
     assert torch.equal(read_tensors(one)["fc.bias"], torch.zeros(HIDDEN))
     assert "bias" not in config_of(one)
-    assert torch.equal(read_tensors(three)["layers.0.self_attn.o_proj.bias"], torch.zeros(HIDDEN))
+    assert torch.equal(read_tensors(three)["midlayer.self_attn.o_proj.bias"], torch.zeros(HIDDEN))
     assert config_of(three)["bias"] is True
+
+
+@pytest.mark.parametrize(
+    ("to", "layer"),
+    [("safeailab", "midlayer."), ("sglang", "midlayer."), ("speculators", "layers.0.")],
+)
+def test_the_layer_is_called_as_readers_of_the_format_call_it(
+    tmp_path: Path, to: str, layer: str
+) -> None:
+    """SGLang drops tensors of an EAGLE-3 head that are called layers.0; vLLM knows both names."""
+    folder = publish_eagle3(tmp_path / "a", "vllm", aux_layer_ids=(2, 4, 5))
+
+    written = read_tensors(write_as(folder, tmp_path / "b", to, facts_of(make_target(8))))
+
+    inner = [name for name in written if name.count(".") > 1]
+    assert len(inner) == 10
+    assert all(name.startswith(layer) for name in inner)
+
+
+@pytest.mark.parametrize(
+    ("extra", "fields", "expected"),
+    [
+        ((), {}, ()),
+        (("fc_norm",), {"fc_norm": True, "norm_output": True}, ("norm_output, fc_norm",)),
+        (("input_norm",), {"norm_before_fc": True}, ("norm_before_fc",)),
+    ],
+)
+def test_versions_that_would_run_another_head_are_named(
+    tmp_path: Path, extra: tuple[str, ...], fields: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    """SGLang 0.5.4 passes over fields and norms that came later."""
+    folder = publish_eagle3(tmp_path, "vllm", make_head_tensors(*extra), **fields)
+
+    converted = convert(read_published(folder), HeadFormat.SGLANG, target=None, verifier=Verifier())
+
+    assert len(converted.warnings) == len(expected)
+    assert all(words in text for words, text in zip(expected, converted.warnings, strict=True))
+    assert all("SGLang 0.5.4" in text for text in converted.warnings)
+
+
+def test_what_was_doubtful_is_said(tmp_path: Path) -> None:
+    """The new file says it at the top level, where no doubt can be seen any more."""
+    folder = publish_eagle3(tmp_path, "specforge", aux_layer_ids=(2, 3, 4))
+    facts = facts_of(make_target())
+
+    converted = convert(
+        read_published(folder), HeadFormat.SGLANG, target=facts, verifier=Verifier()
+    )
+
+    (warning,) = converted.warnings
+    assert "(1, 2, 3) in eagle_config are the states (2, 3, 4) as SGLang counts" in warning
+
+
+def test_given_layers_are_written(tmp_path: Path) -> None:
+    """What overrules the config of the one head is said in the config of the other."""
+    folder = publish_eagle3(tmp_path / "a", "specforge", aux_layer_ids=(2, 3, 4))
+    converted = convert(
+        read_published(folder),
+        HeadFormat.SGLANG,
+        target=None,
+        verifier=Verifier(),
+        aux_layer_ids=(1, 2, 3),
+    )
+    save_converted(converted, tmp_path / "b")
+
+    config = config_of(tmp_path / "b")
+    assert config[KEY] == [1, 2, 3]
+    assert config["eagle_config"][KEY] == [0, 1, 2]
+    assert load_head(tmp_path / "b", make_target()).aux_layer_ids == (1, 2, 3)
+
+
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_a_borrowed_lm_head_stays_borrowed(tmp_path: Path, *, is_tied: bool) -> None:
+    """SGLang reads silence on draft_vocab_size as the target's; other formats can't say it."""
+    tensors = make_head_tensors()
+    for name in ("lm_head.weight", "d2t", "t2d"):
+        del tensors[name]
+    folder = publish_eagle3(
+        tmp_path / "a", "sglang", tensors, draft_vocab_size=None, tie_word_embeddings=is_tied
+    )
+    target = make_target()
+
+    there = write_as(folder, tmp_path / "b", "sglang", facts_of(target))
+
+    assert "draft_vocab_size" not in config_of(there)
+    assert config_of(there)["tie_word_embeddings"] is is_tied
+    assert_same_head(load_head(folder, target), load_head(there, target))
+    with pytest.raises(CheckpointError, match="an lm_head that is the target's"):
+        write_as(folder, tmp_path / "c", "speculators", facts_of(target))
 
 
 def test_tables_are_written_as_offsets_and_marks(tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
 """What the loader places, reports and refuses."""
 
-import os
-import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.attention_plan import PlanRow, make_plan
@@ -60,59 +57,17 @@ def test_both_sides_of_a_mismatch_are_listed(tmp_path: Path) -> None:
         load_head(write_head(tmp_path, tensors=tensors), make_target())
 
 
-def make_tables(kind: str) -> Tensor:
-    """One way to get d2t wrong or differently right."""
-    ids = torch.arange(DRAFT_VOCAB)
-    return {
-        "zeros": torch.zeros_like(ids),
-        "absolute": 3 * ids + 60,
-        "int32": (2 * ids).to(torch.int32),
-        "float": (2 * ids).to(torch.float32),
-        "negative": ids - 200,
-        "too large": ids + 1000,
-        "fractions": ids + 0.5,
-        "short": ids[:-1],
-    }[kind]
-
-
-@pytest.mark.parametrize(
-    ("kind", "last"), [("zeros", 63), ("absolute", 249), ("int32", 189), ("float", 189)]
-)
-def test_tables_that_make_sense(tmp_path: Path, kind: str, last: int) -> None:
-    """Offsets of any whole type are offsets; ids that only fit as ids are ids, with a warning."""
+def test_tables_are_read_and_checked(tmp_path: Path) -> None:
+    """The table's warning is the head's, its contradiction the loader's."""
     tensors = make_head_tensors()
-    tensors["d2t"] = make_tables(kind)
-    del tensors["t2d"]
-    head = load_head(write_head(tmp_path, tensors=tensors), make_target())
-
-    assert head.target_ids(torch.tensor([DRAFT_VOCAB - 1])).tolist() == [last]
-    assert bool(head.report.warnings) == (kind == "absolute")
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("negative", "draft id 0 to -200"),
-        ("too large", "draft id 0 to 1000"),
-        ("fractions", "fractions"),
-        ("short", "shape"),
-    ],
-)
-def test_tables_that_make_none(tmp_path: Path, kind: str, message: str) -> None:
-    """The first bad index, or the form that is wrong, is named."""
-    tensors = make_head_tensors()
-    tensors["d2t"] = make_tables(kind)
-    del tensors["t2d"]
-    with pytest.raises(CheckpointError, match=message):
-        load_head(write_head(tmp_path, tensors=tensors), make_target())
-
-
-def test_t2d_is_checked_against_d2t(tmp_path: Path) -> None:
-    """A mask that marks other ids is refused."""
-    tensors = make_head_tensors()
+    tensors["d2t"] = 3 * torch.arange(DRAFT_VOCAB)
+    target = make_target()
+    head = load_head(write_head(tmp_path, tensors=tensors), target)
+    assert head.target_ids(torch.tensor([DRAFT_VOCAB - 1])).tolist() == [189]
+    assert "absolute ids" in head.report.warnings[-1]
     tensors["t2d"][1] = True
     with pytest.raises(CheckpointError, match="t2d marks 65"):
-        load_head(write_head(tmp_path, tensors=tensors), make_target())
+        load_head(write_head(tmp_path, tensors=tensors), target)
 
 
 def test_the_file_decides_a_silent_vocabulary(tmp_path: Path) -> None:
@@ -134,72 +89,86 @@ def test_a_head_without_lm_head_is_refused(tmp_path: Path) -> None:
         load_head(write_head(tmp_path, tensors=tensors, config=config), make_target())
 
 
-@pytest.mark.parametrize(
-    ("changes", "same"),
-    [
-        ({"rope_theta": "10000"}, True),
-        ({"rope_theta": None, "rope_parameters": {"rope_theta": 10000.0}}, True),
-        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, False),
-        ({"rope_theta": 500000.0}, False),
-    ],
-)
-def test_rotary_settings_reach_the_keys(
-    tmp_path: Path, changes: dict[str, Any], *, same: bool
-) -> None:
-    """Old and new spellings agree; scaling and base change the keys."""
-    target = make_target()
-    pools = []
-    for name, config in (("a", make_head_config()), ("b", make_head_config(**changes))):
-        head = load_head(write_head(tmp_path / name, config=config), target)
-        pool = head.make_pool(16)
-        plan = make_plan([PlanRow(np.arange(1, 9), 8)], device=CPU, backend="loop")
-        features = torch.ones(8, HIDDEN, dtype=torch.float64)
-        head.forward(torch.arange(8), features, torch.arange(8), plan, pool)
-        pools.append(pool.keys[0])
-
-    assert torch.equal(*pools) == same
-
-
-def test_an_unknown_rotary_type_is_refused(tmp_path: Path) -> None:
-    """The type is named with those that are known."""
-    config = make_head_config(rope_scaling={"rope_type": "spiral"})
-    with pytest.raises(CheckpointError, match=r"spiral.*llama3"):
-        load_head(write_head(tmp_path, config=config), make_target())
-
-
-def test_a_head_for_another_vocabulary_is_refused(tmp_path: Path) -> None:
-    """Both sizes are named."""
+@pytest.mark.parametrize("has_table", [True, False])
+def test_a_head_for_another_vocabulary_is_refused(tmp_path: Path, *, has_table: bool) -> None:
+    """Both sizes are named, whether or not a table would send its ids somewhere."""
     tensors = make_head_tensors()
-    del tensors["d2t"], tensors["t2d"]
-    config = make_head_config(vocab_size=264)
-    with pytest.raises(CheckpointError, match=r"264.*256"):
+    if not has_table:
+        del tensors["d2t"], tensors["t2d"]
+    config = make_head_config(vocab_size=2000)
+    with pytest.raises(CheckpointError, match=r"2000.*256"):
         load_head(write_head(tmp_path, tensors=tensors, config=config), make_target())
 
 
-class Trap:
-    """Makes a folder when it is unpickled."""
+@pytest.mark.parametrize("size", [250, 264])
+def test_another_padding_is_no_other_vocabulary(tmp_path: Path, size: int) -> None:
+    """Embeddings and lm_head are cut or filled to the target's ids, and both sizes are mentioned."""
+    tensors = make_head_tensors("embed_tokens")
+    del tensors["d2t"], tensors["t2d"]
+    generator = torch.Generator().manual_seed(9)
+    for name in ("embed_tokens.weight", "lm_head.weight"):
+        tensors[name] = torch.randn(size, HIDDEN, generator=generator)
+    config = make_head_config(vocab_size=size, draft_vocab_size=size)
+    head = load_head(write_head(tmp_path, tensors=tensors, config=config), make_target())
+    last = torch.tensor([255])
+    features = torch.ones(1, HIDDEN, dtype=torch.float64)
+    plan = make_plan([PlanRow(np.arange(1, 2), 1)], device=CPU, backend="loop")
 
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
+    hidden = head.forward(last, features, torch.tensor([0]), plan, head.make_pool(4))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """What a pickle runs."""
-        return os.mkdir, (str(self.marker),)
+    assert torch.isfinite(head.logits(hidden)).all()
+    assert head.draft_vocab_size == min(size, 256)
+    assert f"vocabulary of {size}, the target has 256" in " ".join(head.report.warnings)
 
 
-def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
-    """A .bin with code in it is refused, a plain one is read, safetensors comes first."""
-    marker = tmp_path / "marker"
-    folder = write_head(tmp_path / "head")
-    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap(marker), protocol=2))
-    target = make_target()
-    load_head(folder, target)
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(CheckpointError):
-        load_head(folder, target)
-    assert not marker.exists()
-    torch.save(make_head_tensors(), folder / "pytorch_model.bin")
-    assert load_head(folder, target).draft_vocab_size == DRAFT_VOCAB
+@pytest.mark.parametrize("stored", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("run", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_head_follows_the_targets_dtype(
+    tmp_path: Path, stored: torch.dtype, run: torch.dtype
+) -> None:
+    """However it is stored, its table included, and whatever its config says about that."""
+    tensors = {
+        n: t.to(stored) if t.is_floating_point() else t for n, t in make_head_tensors().items()
+    }
+    tensors["d2t"] = tensors["d2t"].to(torch.float16)
+    config = make_head_config(torch_dtype="float16", dtype="bfloat16")
+    head = load_head(
+        write_head(tmp_path, tensors=tensors, config=config), Target(make_model(dtype=run))
+    )
+    plan = make_plan([PlanRow(np.arange(1, 5), 4)], device=CPU, backend="loop")
+    features = head.fuse(torch.ones(4, 3 * HIDDEN, dtype=run))
+
+    hidden = head.forward(torch.arange(4), features, torch.arange(4), plan, head.make_pool(8))
+
+    assert {features.dtype, hidden.dtype, head.logits(hidden).dtype} == {run}
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float8_e4m3fn])
+def test_quantised_weights_are_refused(tmp_path: Path, dtype: torch.dtype) -> None:
+    """Read as plain numbers they would be another head."""
+    tensors = make_head_tensors()
+    tensors["fc.weight"] = tensors["fc.weight"].to(dtype)
+    with pytest.raises(CheckpointError, match=r"fc\.weight is stored as (int8|float8)"):
+        load_head(write_head(tmp_path, tensors=tensors), make_target())
+
+
+def test_an_lm_head_beside_a_tie_is_used(tmp_path: Path) -> None:
+    """With a warning, since SGLang would take the embeddings."""
+    config = make_head_config(tie_word_embeddings=True)
+    head = load_head(write_head(tmp_path, config=config), make_target())
+
+    assert head.draft_vocab_size == DRAFT_VOCAB
+    assert head.report.sources["lm_head.weight"] == "lm_head.weight"
+    assert "tie_word_embeddings is true" in head.report.warnings[0]
+
+
+def test_a_table_without_an_lm_head_is_refused(tmp_path: Path) -> None:
+    """The target's lm_head can't stand in for a reduced one."""
+    tensors = make_head_tensors()
+    del tensors["lm_head.weight"]
+    config = make_head_config(draft_vocab_size=None)
+    with pytest.raises(CheckpointError, match="a d2t and no lm_head"):
+        load_head(write_head(tmp_path, tensors=tensors, config=config), make_target())
 
 
 # --- algorithms -------------------------------------------------------------------------------

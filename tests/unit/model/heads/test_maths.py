@@ -3,17 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.heads.eagle1 import Eagle1Head
-from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
-from eaglebench.model.target import Target
 from tests.checkpoints import (
     AUX_LAYER_IDS,
     FORMATS,
@@ -21,86 +15,22 @@ from tests.checkpoints import (
     VOCAB,
     make_eagle1_tensors,
     make_head_tensors,
-    make_model,
     publish_eagle1,
     publish_eagle3,
 )
-from tests.plain_heads import PlainHead, plain_head
-
-CPU = torch.device("cpu")
-NUM_TOKENS = 11
-NUM_LEVELS = 2
-TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
-SLOTS = (np.random.default_rng(0).permutation(NUM_TOKENS + NUM_LEVELS) + 1).astype(np.int64)
-
-
-def make_target(dtype: torch.dtype = torch.float64, **changes: Any) -> Target:
-    """A target of six layers."""
-    torch.set_num_threads(1)
-    return Target(make_model(dtype=dtype, **changes))
-
-
-def random_ids(count: int = NUM_TOKENS + NUM_LEVELS) -> Tensor:
-    """Tokens after each slot."""
-    return torch.randint(0, VOCAB, (count,), generator=torch.Generator().manual_seed(2))
-
-
-def states_of(target: Target, wanted: tuple[int, ...]) -> Tensor:
-    """[NUM_TOKENS, len(wanted) * hidden] states of the target over random tokens."""
-    plan = make_plan([PlanRow(SLOTS[:NUM_TOKENS], NUM_TOKENS)], device=CPU, backend="loop")
-    output = target.forward(
-        random_ids(NUM_TOKENS),
-        torch.arange(NUM_TOKENS),
-        plan,
-        target.make_pool(32),
-        torch.tensor([0]),
-        wanted,
-    )
-    assert output.aux is not None
-    return output.aux
-
-
-def run_head(head: DraftHead, aux: Tensor, pieces: list[int]) -> tuple[Tensor, Tensor, KVPool]:
-    """Hidden states, logits and pool after the extend in pieces and some levels."""
-    ids, pool = random_ids(), head.make_pool(32, fill=float("nan"))
-    hidden: list[Tensor] = []
-    start = 0
-    for size in [*pieces, *[1] * NUM_LEVELS]:
-        end = start + size
-        features = head.fuse(aux[start:end]) if start < NUM_TOKENS else hidden[-1][-1:]
-        plan = make_plan([PlanRow(SLOTS[:end], size)], device=CPU, backend="loop")
-        hidden.append(head.forward(ids[start:end], features, torch.arange(start, end), plan, pool))
-        start = end
-    joined = torch.cat(hidden)
-    return joined, head.logits(joined), pool
-
-
-def run_plain3(plain: PlainHead, embedding: Tensor, aux: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Hidden states, logits and keys of the same slots."""
-    embedded = embedding[random_ids()]
-    features = plain.fuse3(list(aux.chunk(aux.shape[-1] // HIDDEN, dim=-1)))
-    hidden, logits = plain.run3(embedded[:NUM_TOKENS], features)
-    for count in range(NUM_TOKENS + 1, NUM_TOKENS + NUM_LEVELS + 1):
-        features = torch.cat([features, hidden[-1:]])
-        hidden, logits = plain.run3(embedded[:count], features)
-    return hidden, logits, plain.keys(plain.inputs3(embedded, features))
-
-
-def run_plain1(plain: PlainHead, target: Target, states: Tensor) -> tuple[Tensor, Tensor]:
-    """Hidden states and logits of the same slots."""
-    embedding = plain.weights.get("embed_tokens.weight", target.embedding.weight)
-    embedded, lm_head = embedding[random_ids()], target.model.get_output_embeddings().weight
-    hidden, logits = plain.run1(embedded[:NUM_TOKENS], states, lm_head)
-    for count in range(NUM_TOKENS + 1, NUM_TOKENS + NUM_LEVELS + 1):
-        states = torch.cat([states, hidden[-1:]])
-        hidden, logits = plain.run1(embedded[:count], states, lm_head)
-    return hidden, logits
-
-
-def assert_close(got: Tensor, expected: Tensor) -> None:
-    """Equal within what the dtype allows."""
-    assert got.dtype == expected.dtype
-    assert torch.allclose(got, expected, atol=TOLERANCE[got.dtype], rtol=0)
+from tests.head_runs import (
+    NUM_TOKENS,
+    SLOTS,
+    TOLERANCE,
+    assert_close,
+    make_target,
+    random_ids,
+    run_head,
+    run_plain1,
+    run_plain3,
+    states_of,
+)
+from tests.plain_heads import plain_head
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -299,12 +229,65 @@ def test_eagle1_over_a_target_whose_lm_head_is_not_its_embeddings(tmp_path: Path
     assert_close(logits, run_plain1(plain, target, states)[1])
 
 
-def test_eagle1_with_an_lm_head_of_its_own(tmp_path: Path) -> None:
-    """It is used, and said to be."""
-    tensors = make_eagle1_tensors() | {"lm_head.weight": torch.ones(VOCAB, HIDDEN)}
+@pytest.mark.parametrize("width", [VOCAB, VOCAB - 6, VOCAB + 8])
+def test_eagle1_with_an_lm_head_of_its_own(tmp_path: Path, width: int) -> None:
+    """It is used, said to be, and cut where its padding goes past the target's ids."""
+    generator = torch.Generator().manual_seed(7)
+    own = torch.randn(width, HIDDEN, generator=generator)
     target = make_target()
-    head = load_head(publish_eagle1(tmp_path, "safeailab", tensors), target)
-    hidden = torch.randn(2, HIDDEN, dtype=torch.float64)
+    folder = publish_eagle1(tmp_path, "safeailab", make_eagle1_tensors() | {"lm_head.weight": own})
+    head = load_head(folder, target)
+    states = states_of(target, (target.normed_state_id,))
 
-    assert torch.allclose(head.logits(hidden), hidden.sum(-1, keepdim=True).expand(2, VOCAB))
+    _, logits, _ = run_head(head, states, [NUM_TOKENS])
+
+    plain = plain_head(make_eagle1_tensors() | {"lm_head.weight": own[:VOCAB]}, torch.float64)
     assert head.report.sources["lm_head.weight"] == "lm_head.weight"
+    assert head.draft_vocab_size == min(width, VOCAB)
+    assert_close(logits, run_plain1(plain, target, states)[1])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("is_tied", [True, False])
+@pytest.mark.parametrize("extra", [(), ("embed_tokens",)])
+def test_eagle3_without_an_lm_head(
+    tmp_path: Path, dtype: torch.dtype, extra: tuple[str, ...], *, is_tied: bool
+) -> None:
+    """With the whole vocabulary it is the target's, or the embeddings where the config ties them."""
+    tensors = make_head_tensors(*extra)
+    for name in ("lm_head.weight", "d2t", "t2d"):
+        del tensors[name]
+    target = make_target(dtype, tie_word_embeddings=False)
+    folder = publish_eagle3(
+        tmp_path, "sglang", tensors, draft_vocab_size=None, tie_word_embeddings=is_tied
+    )
+    head = load_head(folder, target)
+    aux = states_of(target, AUX_LAYER_IDS)
+    embedding = tensors.get("embed_tokens.weight", target.embedding.weight).to(dtype)
+    own = embedding if is_tied else target.model.get_output_embeddings().weight
+
+    hidden, logits, _ = run_head(head, aux, [NUM_TOKENS])
+
+    plain = plain_head(tensors | {"lm_head.weight": own}, dtype)
+    expected = run_plain3(plain, embedding, aux)
+    assert head.draft_vocab_size == VOCAB
+    assert ("tie_word_embeddings" in head.report.sources["lm_head.weight"]) == is_tied
+    assert_close(hidden, expected[0])
+    assert_close(logits, expected[1])
+
+
+def test_eagle3_with_the_whole_vocabulary(tmp_path: Path) -> None:
+    """Its own lm_head over every id of the target, without tables."""
+    tensors = make_head_tensors()
+    del tensors["d2t"], tensors["t2d"]
+    generator = torch.Generator().manual_seed(8)
+    tensors["lm_head.weight"] = torch.randn(VOCAB, HIDDEN, generator=generator)
+    target = make_target()
+    head = load_head(publish_eagle3(tmp_path, "sglang", tensors, draft_vocab_size=VOCAB), target)
+    aux = states_of(target, AUX_LAYER_IDS)
+
+    _, logits, _ = run_head(head, aux, [NUM_TOKENS])
+
+    plain = plain_head(tensors, torch.float64)
+    assert head.target_ids(torch.tensor([5, 200])).tolist() == [5, 200]
+    assert_close(logits, run_plain3(plain, target.embedding.weight, aux)[1])

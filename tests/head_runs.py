@@ -1,0 +1,90 @@
+"""The same slots through a loaded head and through the plain version: an extend, then levels."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from eaglebench.kv.pool import KVPool
+from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.heads.head import DraftHead
+from eaglebench.model.target import Target
+from tests.checkpoints import HIDDEN, VOCAB, make_model
+from tests.plain_heads import PlainHead
+
+CPU = torch.device("cpu")
+NUM_TOKENS = 11
+NUM_LEVELS = 2
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+SLOTS = (np.random.default_rng(0).permutation(NUM_TOKENS + NUM_LEVELS) + 1).astype(np.int64)
+
+
+def make_target(dtype: torch.dtype = torch.float64, **changes: Any) -> Target:
+    """A target of six layers."""
+    torch.set_num_threads(1)
+    return Target(make_model(dtype=dtype, **changes))
+
+
+def random_ids(count: int = NUM_TOKENS + NUM_LEVELS) -> Tensor:
+    """Tokens after each slot."""
+    return torch.randint(0, VOCAB, (count,), generator=torch.Generator().manual_seed(2))
+
+
+def states_of(target: Target, wanted: tuple[int, ...]) -> Tensor:
+    """[NUM_TOKENS, len(wanted) * hidden] states of the target over random tokens."""
+    plan = make_plan([PlanRow(SLOTS[:NUM_TOKENS], NUM_TOKENS)], device=CPU, backend="loop")
+    output = target.forward(
+        random_ids(NUM_TOKENS),
+        torch.arange(NUM_TOKENS),
+        plan,
+        target.make_pool(32),
+        torch.tensor([0]),
+        wanted,
+    )
+    assert output.aux is not None
+    return output.aux
+
+
+def run_head(head: DraftHead, aux: Tensor, pieces: list[int]) -> tuple[Tensor, Tensor, KVPool]:
+    """Hidden states, logits and pool after the extend in pieces and some levels."""
+    ids, pool = random_ids(), head.make_pool(32, fill=float("nan"))
+    hidden: list[Tensor] = []
+    start = 0
+    for size in [*pieces, *[1] * NUM_LEVELS]:
+        end = start + size
+        features = head.fuse(aux[start:end]) if start < NUM_TOKENS else hidden[-1][-1:]
+        plan = make_plan([PlanRow(SLOTS[:end], size)], device=CPU, backend="loop")
+        hidden.append(head.forward(ids[start:end], features, torch.arange(start, end), plan, pool))
+        start = end
+    joined = torch.cat(hidden)
+    return joined, head.logits(joined), pool
+
+
+def run_plain3(plain: PlainHead, embedding: Tensor, aux: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Hidden states, logits and keys of the same slots."""
+    embedded = embedding[random_ids()]
+    features = plain.fuse3(list(aux.chunk(aux.shape[-1] // HIDDEN, dim=-1)))
+    hidden, logits = plain.run3(embedded[:NUM_TOKENS], features)
+    for count in range(NUM_TOKENS + 1, NUM_TOKENS + NUM_LEVELS + 1):
+        features = torch.cat([features, hidden[-1:]])
+        hidden, logits = plain.run3(embedded[:count], features)
+    return hidden, logits, plain.keys(plain.inputs3(embedded, features))
+
+
+def run_plain1(plain: PlainHead, target: Target, states: Tensor) -> tuple[Tensor, Tensor]:
+    """Hidden states and logits of the same slots; what the head lacks is the target's."""
+    embedding = plain.weights.get("embed_tokens.weight", target.embedding.weight)
+    lm_head = plain.weights.get("lm_head.weight", target.model.get_output_embeddings().weight)
+    embedded = embedding[random_ids()]
+    hidden, logits = plain.run1(embedded[:NUM_TOKENS], states, lm_head)
+    for count in range(NUM_TOKENS + 1, NUM_TOKENS + NUM_LEVELS + 1):
+        states = torch.cat([states, hidden[-1:]])
+        hidden, logits = plain.run1(embedded[:count], states, lm_head)
+    return hidden, logits
+
+
+def assert_close(got: Tensor, expected: Tensor) -> None:
+    """Equal within what the dtype allows."""
+    assert got.dtype == expected.dtype
+    assert torch.allclose(got, expected, atol=TOLERANCE[got.dtype], rtol=0)

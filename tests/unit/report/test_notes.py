@@ -1,0 +1,69 @@
+"""Remarks on heads, contexts and tokens without text, from the turns of a run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.report.notes import context_notes, head_notes, text_notes
+from eaglebench.store.decode import measured_turns
+from tests.fakes import ScriptedRuntime
+from tests.sessions import make_folder, make_session, make_talks
+
+
+def make_turns(root: Path, shift: int = 0) -> list[MeasuredTurn]:
+    """Turns of a toy run in two arms, every other step moved by so many positions."""
+    folder = make_folder(root)
+    make_session(ScriptedRuntime(), folder, make_talks(2)).run()
+    return [
+        replace(
+            turn,
+            steps=tuple(
+                replace(step, position=step.position + shift * (number % 2))
+                for number, step in enumerate(turn.steps)
+            ),
+        )
+        for turn in measured_turns(folder)
+    ]
+
+
+def test_arms_that_agree_share_a_line_about_contexts(tmp_path: Path) -> None:
+    """One line a cell, with a length for each class of contexts."""
+    (note,) = context_notes(make_turns(tmp_path, shift=300))
+
+    assert "radix, no-cache: acceptance length by tokens of context: " in note
+    assert " below 256, " in note
+    assert note.endswith(" below 512")
+
+
+def test_one_class_of_contexts_is_no_news(tmp_path: Path) -> None:
+    """The table says it already."""
+    assert context_notes(make_turns(tmp_path)) == []
+
+
+def test_steps_past_a_heads_positions_are_counted(tmp_path: Path) -> None:
+    """Those that carried no draft, of all that could have."""
+    turns = make_turns(tmp_path)
+    limit = 1 + min(step.position for turn in turns for step in turn.steps)
+    silent = [
+        replace(turn, steps=tuple(replace(step, drafted_ids=()) for step in turn.steps))
+        for turn in turns
+    ]
+    count = sum(len(turn.steps) for turn in turns)
+
+    (note,) = head_notes({"draft_positions": limit}, silent)
+
+    assert f"{count} of {count} verify steps" in note
+    assert head_notes({"draft_positions": limit}, turns) == []
+    assert head_notes({"draft_positions": None}, silent) == head_notes({}, silent) == []
+
+
+def test_tokens_without_text_are_counted(tmp_path: Path) -> None:
+    """Against the size that the run recorded; older records have none."""
+    turns = make_turns(tmp_path)
+    largest = max(token for turn in turns for token in turn.output_token_ids)
+
+    (note,) = text_notes({"tokenizer_size": largest, "vocab_size": 999}, turns)
+
+    assert "no text: the model knows 999 ids" in note
+    assert text_notes({"tokenizer_size": largest + 1, "vocab_size": 999}, turns) == []
+    assert text_notes({"vocab_size": 999}, turns) == []

@@ -111,13 +111,15 @@ class KVStorage:
     def slide(self, request: EngineRequest) -> None:
         """Give back window pages that neither this request nor a hit at its end will look at.
 
-        Measured in settled units, as the tree will hold them, so that a later hit at the tree's end
-        still finds its whole window.
+        Measured in settled units where a tree will hold them, so that a later hit at the tree's end
+        still finds its whole window; from the next slot where nothing is kept.
         """
         if self.window is None or request.lock is None:
             return
-        settled = self.geometry.floor(self._settled_units(request))
-        frontier = self.geometry.page_of_slot(max(0, settled - slots_in_front(self.window)))
+        end = request.num_written
+        if self.cache.keeps_prefixes:
+            end = self.geometry.floor(self._settled_units(request))
+        frontier = self.geometry.page_of_slot(max(0, end - slots_in_front(self.window)))
         first_own = self.geometry.pages_for(request.tree_owned_slots)
         self.cache.unlock_windows(request.lock, max(0, first_own - frontier))
         passed = request.held.pages[max(first_own, request.num_slid_pages) : frontier]

@@ -16,6 +16,7 @@ AUTO = "auto"
 LIST_OPTIONS = (
     "page_size",
     "chunked_prefill_size",
+    "sliding_window",
     "num_steps",
     "eagle_topk",
     "num_draft_tokens",
@@ -158,6 +159,13 @@ def _cache_options() -> list[click.Parameter]:
             "--max-num-batched-tokens",
             section=section,
             help="Most prompt tokens a step; -1 is off.  [default: -1]",
+        ),
+        _axis(
+            "--sliding-window",
+            "--swa",
+            section=section,
+            help="What window layers see, the current token included; 0 is all.  [default: the "
+            "model's]",
         ),
         _axis(
             "--preallocation",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from eaglebench.contracts.knobs import EngineKnobs, base_arm
+from eaglebench.contracts.knobs import WINDOW_OFF, EngineKnobs, base_arm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,9 @@ def cell_id(knobs: EngineKnobs) -> str:
         f"steps{knobs.num_steps}",
         f"draft{knobs.num_draft_tokens}",
     ]
+    if knobs.sliding_window is not None:
+        off = knobs.sliding_window == WINDOW_OFF
+        parts.append("windowoff" if off else f"window{knobs.sliding_window}")
     if knobs.parallel != default.parallel:
         parts.append(f"parallel{knobs.parallel}")
     if knobs.preallocation != default.preallocation:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from eaglebench.contracts.knobs import PREALLOCATIONS, EngineKnobs, Preallocation
+from eaglebench.contracts.knobs import PREALLOCATIONS, WINDOW_OFF, EngineKnobs, Preallocation
 from eaglebench.errors import UsageError
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
 from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
@@ -19,6 +19,7 @@ CHUNK_OFF = -1
 AXES = (
     "page_size",
     "chunked_prefill_size",
+    "sliding_window",
     "eagle_topk",
     "num_steps",
     "num_draft_tokens",
@@ -30,6 +31,7 @@ AXES = (
 _SHAPE_AXES = ("num_steps", "eagle_topk", "num_draft_tokens")
 _LEAST = {
     "page_size": 1,
+    "sliding_window": WINDOW_OFF,
     "eagle_topk": 1,
     "num_steps": 0,
     "num_draft_tokens": 1,
@@ -181,6 +183,7 @@ def _knobs(point: Point, limits: Limits) -> EngineKnobs:
     default = EngineKnobs()
     num_steps, eagle_topk, num_draft_tokens = _draft_shape(point, limits)
     chunk = int(point.get("chunked_prefill_size", CHUNK_OFF))
+    window = point.get("sliding_window")
     preallocation = cast("Preallocation", point.get("preallocation", default.preallocation))
     preallocate_tokens = int(point.get("preallocate_tokens", default.preallocate_tokens))
     if preallocation == "none":
@@ -189,6 +192,7 @@ def _knobs(point: Point, limits: Limits) -> EngineKnobs:
     return EngineKnobs(
         page_size=int(point.get("page_size", default.page_size)),
         chunked_prefill_size=None if chunk == CHUNK_OFF else chunk,
+        sliding_window=None if window is None else int(window),
         num_steps=num_steps,
         eagle_topk=eagle_topk,
         num_draft_tokens=num_draft_tokens,

@@ -27,8 +27,7 @@ from tests.hybrids import FAMILIES, WINDOW, make_hybrid
 
 VOCAB = 12
 """So small that a random head is right now and then."""
-STEPS = 4
-SHAPE = {"steps": STEPS, "eagle_topk": 3, "num_draft_tokens": 31}
+STEPS, TOPK, DRAFT_TOKENS = 4, 3, 31
 """All that can grow: 3 nodes, 9 on each of three more levels, and the root."""
 TOLERANCE = 1e-4
 Tokens = tuple[int, ...]
@@ -58,7 +57,14 @@ def make_family_engine(family: str, folder: Path, *, two_pools: bool, backend: s
     """Two requests at a time, prompts in chunks, a random head, audited, pools full of NaN."""
     target = RecordingTarget(make_hybrid(family, vocab_size=VOCAB), attention_backend=backend)
     head = load_head(publish_eagle1(folder / "head", "sglang", vocab_size=VOCAB), target)
-    knobs = make_knobs(page_size=4, chunked_prefill_size=20, parallel=2, **SHAPE)
+    knobs = make_knobs(
+        steps=STEPS,
+        eagle_topk=TOPK,
+        num_draft_tokens=DRAFT_TOKENS,
+        page_size=4,
+        chunked_prefill_size=20,
+        parallel=2,
+    )
     return make_engine(
         knobs,
         models=Models(target, head),

@@ -70,6 +70,7 @@ def test_lists_make_a_matrix(args: list[str]) -> None:
         (["--algorithm", "none"], "page1-chunkoff-topk1-steps0-draft1"),
         (["--num-steps", "0"], "page1-chunkoff-topk1-steps0-draft1"),
         (["--parallel", "4"], f"{DEFAULT_CELL}-parallel4"),
+        (["--swa", "64"], f"{DEFAULT_CELL}-window64"),
     ],
 )
 def test_names_of_other_tools(args: list[str], cell: str) -> None:

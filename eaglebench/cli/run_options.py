@@ -306,7 +306,7 @@ def _session_options() -> list[click.Parameter]:
             section=section,
             help="Run or JSON Lines file whose tokens are taken as the target's choices.",
         ),
-        _option("--matrix", section=section, help="YAML, TOML or JSON file with axes."),
+        _option("--matrix", section=section, help="YAML, TOML or JSON file; or compatibility."),
         AliasedOption(
             ["--config", "-c"],
             aliases=("--scenario",),

@@ -68,3 +68,11 @@ def test_a_model_without_window_layers_refuses_one() -> None:
 
     with pytest.raises(UsageError, match="no sliding-window layers"):
         runtime.backend(EngineKnobs(sliding_window=NARROW, max_total_tokens=64))
+
+
+def test_a_window_below_none_is_refused(tmp_path: Path) -> None:
+    """Off is 0."""
+    runtime = load_embedded(ModelChoice(target=str(make_folder(tmp_path, NARROW)), num_threads=1))
+
+    with pytest.raises(UsageError, match="sliding window is -1; expected at least 1, or 0 for off"):
+        runtime.backend(EngineKnobs(sliding_window=-1, max_total_tokens=64))

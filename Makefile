@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-full check gate format format-check lint types tests gpu clean
+.PHONY: demo test test-full compatibility check gate format format-check lint types tests gpu clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -20,6 +20,10 @@ test: $(STAMP)  ## format, lint, types and the tests
 
 test-full: $(STAMP)  ## also the full products of the test matrices and the slow tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not gpu" -p no:randomly -n 2
+
+compatibility: $(STAMP)  ## prefix caching over page size x chunk, with and without window layers
+	for model in smollm2-135m smollm2-135m-swa; do for suite in mtbench page-edges; do \
+	  $(BIN)/eaglebench run $$suite --model $$model --matrix compatibility || exit; done; done
 
 check: format-check lint types tests gate
 

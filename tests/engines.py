@@ -64,15 +64,19 @@ def make_engine(
     models: Models | None = None,
     audit: bool = True,
     context_length: int = CONTEXT,
+    two_pools: bool = True,
 ) -> Engine:
-    """An engine over the tiny pair whose pools start as NaN and whose books are audited."""
+    """An engine over the tiny pair whose pools start as NaN and whose books are audited.
+
+    `two_pools` gives window layers, where there are any, a pool of their own.
+    """
     knobs = knobs or make_knobs()
     models = models or tiny_models()
     config = EngineConfig(
         knobs=knobs,
         policy=POLICIES[knobs.arm](),
         context_length=context_length,
-        window=models.target.window,
+        window=models.target.window if two_pools else None,
         audit=audit,
         pool_fill=float("nan"),
     )

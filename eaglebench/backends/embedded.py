@@ -1,6 +1,7 @@
 """The embedded engine behind the `Runtime` and `Backend` protocols."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from eaglebench.clock import Clock, MonotonicClock
 from eaglebench.contracts.backend import NumericNoise, RuntimeInfo, Tokenizer
@@ -111,14 +112,15 @@ class EmbeddedRuntime:
         Raises:
             UsageError: an unknown arm, or knobs that don't fit the loaded models.
         """
+        models = self._models(knobs)
         config = EngineConfig(
             knobs=knobs,
             policy=_policy(knobs.arm),
             context_length=self._context_length(knobs),
-            window=self.models.target.window,
+            window=models.target.window,
         )
         return EmbeddedBackend(
-            Engine(self.models, config, clock=self.clock, decode=self.tokenizer.decode)
+            Engine(models, config, clock=self.clock, decode=self.tokenizer.decode)
         )
 
     def measure_noise(self, prompts: Sequence[Sequence[int]]) -> NumericNoise:
@@ -127,6 +129,13 @@ class EmbeddedRuntime:
 
     def close(self) -> None:
         """Nothing to do: the models go with this object."""
+
+    def _models(self, knobs: EngineKnobs) -> Models:
+        """The loaded models, with another window where the knobs set one."""
+        if knobs.sliding_window is None:
+            return self.models
+        target = self.models.target
+        return replace(self.models, target=target.with_window(knobs.window_of(target.window)))
 
     def _context_length(self, knobs: EngineKnobs) -> int:
         limit = self.models.target.context_length

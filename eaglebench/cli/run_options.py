@@ -15,6 +15,7 @@ from eaglebench.contracts.knobs import AUTO
 LIST_OPTIONS = (
     "page_size",
     "chunked_prefill_size",
+    "sliding_window",
     "num_steps",
     "eagle_topk",
     "num_draft_tokens",
@@ -166,6 +167,13 @@ def _cache_options() -> list[click.Parameter]:
             help="Most prompt tokens a step; -1 is off.  [default: -1]",
         ),
         _axis(
+            "--sliding-window",
+            "--swa",
+            section=section,
+            help="What window layers see, the current token included; 0 is all.  [default: the "
+            "model's]",
+        ),
+        _axis(
             "--preallocation",
             section=section,
             text=True,
@@ -304,7 +312,7 @@ def _session_options() -> list[click.Parameter]:
             section=section,
             help="Run or JSON Lines file whose tokens are taken as the target's choices.",
         ),
-        _option("--matrix", section=section, help="YAML, TOML or JSON file with axes."),
+        _option("--matrix", section=section, help="YAML, TOML or JSON file; or compatibility."),
         AliasedOption(
             ["--config", "-c"],
             aliases=("--scenario",),

@@ -1,7 +1,6 @@
 """From what was typed to a `RunConfig`: flag, environment and file first, then the suite."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +11,7 @@ from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.matrix import MatrixSpec
-from eaglebench.plan.matrix_file import read_matrix_file
+from eaglebench.plan.matrix_file import matrix_path, read_matrix_file
 from eaglebench.plan.run_config import RunConfig, make_run_config
 from eaglebench.plan.suite import Suite
 
@@ -94,7 +93,8 @@ def _arms(given: Mapping[str, Any], arms: Any) -> tuple[str, ...] | None:
 def _matrix(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> MatrixSpec | dict[str, Any]:
     """Axes of the flags over those of `--matrix` over those of the suite."""
     typed = {name: given[name] for name in LIST_OPTIONS if name in given}
-    spec = read_matrix_file(Path(given["matrix"])) if given.get("matrix") else MatrixSpec()
+    named = given.get("matrix")
+    spec = read_matrix_file(matrix_path(named)) if named else MatrixSpec()
     zipped = {name for group in spec.zip for name in group}
     for name in typed:
         if name in zipped:

@@ -15,6 +15,8 @@ CACHE_ARMS = ("radix", "force-miss", "no-cache")
 BASELINE_ARM = "no-cache"
 FAULT_ARMS = tuple(FAULTS)
 ARMS = CACHE_ARMS + FAULT_ARMS
+WINDOW_OFF = 0
+"""A window that hides nothing."""
 AGAIN = ":again"
 """`radix:again` is `radix` once more beside itself, for measuring noise."""
 
@@ -60,6 +62,8 @@ class EngineKnobs:
         arm: how the prefix cache behaves, or which planted fault is on (`ARMS`).
         page_size: slots a page.
         chunked_prefill_size: most prompt tokens computed in one step; None is off.
+        sliding_window: positions that window layers see instead of the model's own number, the
+            current one included; `WINDOW_OFF` is all, None is the model's own.
         num_steps: levels of a draft; 0 is plain decoding.
         eagle_topk: branches a level; 1 is a chain.
         num_draft_tokens: tokens verified together, the root included (SGLang's meaning).
@@ -74,6 +78,7 @@ class EngineKnobs:
     arm: str = "radix"
     page_size: int = 1
     chunked_prefill_size: int | None = None
+    sliding_window: int | None = None
     num_steps: int = 2
     eagle_topk: int = 1
     num_draft_tokens: int = 3
@@ -93,3 +98,9 @@ class EngineKnobs:
     def num_draft_nodes(self) -> int:
         """Proposed tokens verified together, without the root; 0 is plain decoding."""
         return num_draft_nodes(self.num_draft_tokens) if self.num_steps else 0
+
+    def window_of(self, model_window: int | None) -> int | None:
+        """Positions that window layers see in a model whose own window this is; None is all."""
+        if self.sliding_window is None:
+            return model_window
+        return None if self.sliding_window == WINDOW_OFF else self.sliding_window

@@ -1,6 +1,6 @@
 """The flattened inputs of one target forward: all rows of a step behind one another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
-from eaglebench.kv.window import slots_in_front
+from eaglebench.kv.window import WindowSlots, slots_in_front
 from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
 
 
@@ -54,10 +54,6 @@ def num_logits(row: Row, *, wants_seam_guess: bool) -> int:
     if isinstance(row, VerifyRow):
         return row.num_tokens
     return 1 if row.samples or (wants_seam_guess and not row.completes) else 0
-
-
-WindowSlots = Callable[[NDArray[np.int64]], NDArray[np.int64]]
-"""From slots of the full pool to slots of the window pool."""
 
 
 @dataclass(frozen=True, slots=True)

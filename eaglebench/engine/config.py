@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.contracts.knobs import WINDOW_OFF, EngineKnobs
 from eaglebench.engine.policy import EnginePolicy
 from eaglebench.errors import UsageError
 from eaglebench.spec.shape import DraftShape
@@ -52,6 +52,11 @@ class EngineConfig:
         if knobs.chunked_prefill_size is not None and knobs.chunked_prefill_size < 1:
             raise UsageError(
                 f"chunk size is {knobs.chunked_prefill_size}; expected at least 1, or -1 for off"
+            )
+        if knobs.sliding_window is not None and knobs.sliding_window < WINDOW_OFF:
+            raise UsageError(
+                f"sliding window is {knobs.sliding_window}; expected at least 1, or {WINDOW_OFF} "
+                "for off"
             )
         if knobs.eagle_topk < 1:
             raise UsageError(f"eagle-topk is {knobs.eagle_topk}; expected at least 1")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from eaglebench.clock import Clock
 from eaglebench.contracts.generation import GenerationRequest
 from eaglebench.contracts.observation import RequestObservation
-from eaglebench.engine.batch import WindowSlots
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow
@@ -115,7 +114,7 @@ class Engine:
         ended = list(plan.ended)
         for row in plan.prefill:
             row.request.note_admitted(started_s)
-        results = self.runner.run(plan, self._window_slots) if plan.rows else []
+        results = self.runner.run(plan, self.storage.pages.window_slots) if plan.rows else []
         self._audit(results)
         ended += [request for result in results if (request := self._settle(result)) is not None]
         for request in self.scheduler.running:
@@ -189,10 +188,6 @@ class Engine:
     def _release(self, request: EngineRequest) -> None:
         self.storage.checkpoint(request)
         self.storage.detach(request)
-
-    @property
-    def _window_slots(self) -> WindowSlots | None:
-        return self.storage.window_slots if self.config.window is not None else None
 
     def _audit(self, results: Sequence[RowResult]) -> None:
         """Check every law; slots that `results` wrote must be their requests' own."""

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.contracts.observation import VerifyStep
-from eaglebench.engine.batch import Batch, WindowSlots, WindowView, assemble
+from eaglebench.engine.batch import Batch, WindowView, assemble
 from eaglebench.engine.choosing import choose
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
 from eaglebench.engine.request import PENDING_ROOT, EngineRequest
 from eaglebench.engine.stopping import cut
-from eaglebench.kv.pool import HybridPool, KVPool, LayerPools
+from eaglebench.kv.pool import KVPool, LayerPools
+from eaglebench.kv.window import WindowSlots
 from eaglebench.model.target import TargetOutput
 from eaglebench.spec.accept import accept_greedy
 from eaglebench.spec.drafter import ChainDrafter, Drafter, ExtendRow
@@ -75,17 +75,17 @@ class StepRunner:
             kind = ChainDrafter if self.shape.is_chain else TreeDrafter
             self.drafter = kind(models.head, draft_pool, models.device)
 
-    def run(self, plan: StepPlan, window_slots: WindowSlots | None = None) -> list[RowResult]:
+    def run(self, plan: StepPlan, window_slots: WindowSlots) -> list[RowResult]:
         """Compute the rows of a plan and commit what came out.
 
-        `window_slots` says where window layers keep the KV of a slot, where there are any.
+        `window_slots` says where window layers keep the KV of a slot.
         """
         batch = assemble(
             plan.rows,
             device=self.models.device,
             backend=self.models.target.attention_backend,
             wants_seam_guess=self.policy.wants_seam_guess and self.drafter is not None,
-            window=WindowView(self.window, window_slots) if self.window and window_slots else None,
+            window=WindowView(self.window, window_slots) if self.window else None,
         )
         output = self._forward_target(batch)
         results = self._commit(batch, output)
@@ -132,23 +132,13 @@ class StepRunner:
             results.append(result)
         return results
 
-    def _compact(self, results: Sequence[RowResult], window_slots: WindowSlots | None) -> None:
+    def _compact(self, results: Sequence[RowResult], window_slots: WindowSlots) -> None:
         """Move the KV of accepted tree nodes to the front, where a chain's would be."""
         moves = [_moved_slots(result) for result in results if isinstance(result.row, VerifyRow)]
         sources = np.concatenate([_NO_SLOTS, *(source for source, _ in moves)])
         targets = np.concatenate([_NO_SLOTS, *(target for _, target in moves)])
-        if not len(sources):
-            return
-        if isinstance(self.target_pool, HybridPool) and window_slots is not None:
-            self.target_pool.window.move(
-                self._tensor(window_slots(sources)), self._tensor(window_slots(targets))
-            )
-            self.target_pool.full.move(self._tensor(sources), self._tensor(targets))
-        elif isinstance(self.target_pool, KVPool):
-            self.target_pool.move(self._tensor(sources), self._tensor(targets))
-
-    def _tensor(self, values: NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(values).to(self.models.device)
+        if len(sources):
+            self.target_pool.move_tokens(sources, targets, window_slots)
 
     # --- draft extend, propose ----------------------------------------------------------------
 

@@ -3,9 +3,6 @@
 The one place in the engine that moves pages between the free list, requests and the tree.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.request import EngineRequest
 from eaglebench.errors import InvariantError
@@ -31,11 +28,11 @@ class KVStorage:
         self.num_spare_slots = config.knobs.num_draft_nodes if is_tree else 0
         self.geometry = PageGeometry(knobs.page_size)
         self.window = config.window
-        self.pages = _make_pages(config, self.geometry)
+        self.pages, make_residency = _make_pages(config, self.geometry)
         self.slots = SlotAllocator(
             self.pages, self.geometry, knobs.preallocation, knobs.preallocate_tokens
         )
-        self.cache = self.policy.make_cache(self.geometry, self.pages, self._residency)
+        self.cache = self.policy.make_cache(self.geometry, self.pages, make_residency)
         self._num_admissions = 0
 
     def attach(self, request: EngineRequest) -> None:
@@ -91,7 +88,7 @@ class KVStorage:
         windows = num_pages
         if self.window is not None and largest_chunk is not None:
             windows = min(num_pages, self._most_windows(largest_chunk))
-        return num_pages <= self.pages.num_pages and windows <= self._num_window_pages()
+        return num_pages <= self.pages.num_pages and windows <= self.pages.num_window_pages
 
     def fits(self, request: EngineRequest, demand: Demand, largest_chunk: int | None) -> bool:
         """Whether a demand could be met by free and evictable pages, a chunk at a time."""
@@ -108,29 +105,27 @@ class KVStorage:
         """Size of the window pool for a message; nothing where there is none."""
         if self.window is None:
             return ""
-        return f", that of the window layers {self._num_window_pages() * self.geometry.page_size}"
+        num_slots = self.pages.num_window_pages * self.geometry.page_size
+        return f", that of the window layers {num_slots}"
 
     def slide(self, request: EngineRequest) -> None:
         """Give back window pages that neither this request nor a hit at its end will look at.
 
-        Measured in settled units, as the tree will hold them, so that a later hit at the tree's end
-        still finds its whole window.
+        Measured in settled units where a tree will hold them, so that a later hit at the tree's end
+        still finds its whole window; from the next slot where nothing is kept.
         """
         if self.window is None or request.lock is None:
             return
-        pages = self._window_allocator()
-        settled = self.geometry.floor(self._settled_units(request))
-        frontier = self.geometry.page_of_slot(max(0, settled - slots_in_front(self.window)))
+        end = request.num_written
+        if self.cache.keeps_prefixes:
+            end = self.geometry.floor(self._settled_units(request))
+        frontier = self.geometry.page_of_slot(max(0, end - slots_in_front(self.window)))
         first_own = self.geometry.pages_for(request.tree_owned_slots)
         self.cache.unlock_windows(request.lock, max(0, first_own - frontier))
         passed = request.held.pages[max(first_own, request.num_slid_pages) : frontier]
         if len(passed):
-            pages.release_window(passed)
+            self.pages.release_window(passed)
             request.num_slid_pages = frontier
-
-    def window_slots(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Slots of the window pool for slots of the full pool."""
-        return self._window_allocator().window_slots(slots)
 
     def checkpoint(self, request: EngineRequest) -> None:
         """Move whole pages whose content is settled from the request to the tree."""
@@ -161,28 +156,11 @@ class KVStorage:
 
     # --- sizes ---------------------------------------------------------------------------------
 
-    def _window_allocator(self) -> PagePairAllocator:
-        if not isinstance(self.pages, PagePairAllocator):
-            raise InvariantError("this engine has no window layers")
-        return self.pages
-
-    def _num_window_pages(self) -> int:
-        if isinstance(self.pages, PagePairAllocator):
-            return self.pages.window_pages.num_pages
-        return self.pages.num_pages
-
     def _most_windows(self, num_tokens: int) -> int:
         """Window pages one request holds while it computes so many tokens at once."""
         assert self.window is not None
         straddling = 2  # the window begins inside a page, and the settled end lies in another
         return self.geometry.pages_for(slots_in_front(self.window) + num_tokens) + straddling
-
-    @property
-    def _residency(self) -> MakeResidency | None:
-        if self.window is None:
-            return None
-        window, pages = self.window, self._window_allocator()
-        return lambda tree: WindowResidency(self.geometry, pages, tree, window)
 
     def _settled_units(self, request: EngineRequest) -> int:
         """Leading slots whose content can be handed to the tree."""
@@ -190,8 +168,12 @@ class KVStorage:
         return min(units, request.draft_valid_len)
 
 
-def _make_pages(config: EngineConfig, geometry: PageGeometry) -> PageAllocator:
-    """Pages of one pool, or of two where the target has window layers."""
-    if config.window is None:
-        return PageAllocator(config.num_pages)
-    return PagePairAllocator(geometry, config.num_pages, config.num_window_pages)
+def _make_pages(
+    config: EngineConfig, geometry: PageGeometry
+) -> tuple[PageAllocator, MakeResidency | None]:
+    """Pages of one pool; or, with window layers, of two and what the tree needs to know of them."""
+    window = config.window
+    if window is None:
+        return PageAllocator(config.num_pages), None
+    pages = PagePairAllocator(geometry, config.num_pages, config.num_window_pages)
+    return pages, lambda tree: WindowResidency(geometry, pages, tree, window)

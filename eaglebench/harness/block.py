@@ -26,6 +26,7 @@ class Place:
 
     `round` is the pass over the questions, from 0; `order` the arm's place within its block.
     `arm` names the records; it is the knobs' arm unless an arm is measured against itself.
+    `sliding_window` is what window layers see; None where all layers see everything.
     """
 
     run_id: str
@@ -34,6 +35,7 @@ class Place:
     knobs: EngineKnobs
     round: int
     order: int
+    sliding_window: int | None
     dtype: str
     device: str
     temperature: float
@@ -93,6 +95,7 @@ def _turn(block: Block, place: Place, observation: RequestObservation, asked: As
         turn=asked.turn,
         category=talk.category,
         measured=talk.turns[asked.turn].measured,
+        sliding_window=place.sliding_window,
         dtype=place.dtype,
         device=place.device,
         temperature=place.temperature,

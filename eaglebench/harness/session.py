@@ -89,7 +89,7 @@ class Session:
         """Run what is not on disk yet.
 
         Raises:
-            UsageError: a prompt can't run at all; nothing has been computed then.
+            UsageError: a cell or a prompt can't run at all; nothing has been computed then.
             NothingMeasuredError: there is no question.
         """
         work = [(cell, self._conversations(cell)) for cell in self.plan.cells]
@@ -99,6 +99,7 @@ class Session:
                 hint=None if self.plan.replay is None else "the replay holds none of the questions",
             )
         for cell, conversations in work:
+            self._check_window(cell)
             self._check_prompts(cell, conversations)
         least = range(self.config.pair_range.least)
         self.progress.start(
@@ -191,6 +192,7 @@ class Session:
             knobs=cell.for_arm(arm),
             round=round_number,
             order=order,
+            sliding_window=cell.knobs.window_of(info.window),
             dtype=info.dtype,
             device=info.device,
             temperature=self.config.temperature,
@@ -262,6 +264,14 @@ class Session:
         if stored is not None and stored.prompt_token_ids is not None:
             return stored.prompt_token_ids
         return prompt_token_ids(talk, 0, (), self.runtime.tokenizer)
+
+    def _check_window(self, cell: Cell) -> None:
+        window, info = cell.knobs.sliding_window, self.runtime.info
+        if window is not None and info.window is None:
+            raise UsageError(
+                f"--sliding-window {window}: {info.target_id} has no sliding-window layers",
+                hint="leave it out, or take a target that has some (smollm2-135m-swa)",
+            )
 
     def _check_prompts(self, cell: Cell, conversations: Sequence[Conversation]) -> None:
         """Refuse prompts that can't run, with both numbers, before anything is computed.

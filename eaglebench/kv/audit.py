@@ -20,7 +20,6 @@ from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.pages import DUMMY_PAGE, PageAllocator
 from eaglebench.kv.prefix_cache import NoPrefixCache, PrefixCache
 from eaglebench.kv.tables import BlockTable
-from eaglebench.kv.window import PagePairAllocator
 
 _NEEDS_SUCCESSOR = 1
 """Known tokens at the end that can't have settled draft KV."""
@@ -46,13 +45,14 @@ def audit(
     requests: Sequence[OwnedView],
     written: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> None:
-    """Check L1 to L5 and the cache's own invariants.
+    """Check L1 to L6 and the cache's and the pools' own invariants.
 
     `written` maps request ids to the slots they wrote in this step.
 
     Raises:
         InvariantError: a law is broken; the message names it and who broke it.
     """
+    pages.audit()
     cache.audit()
     tree_pages = cache.owned_pages()
     own = {view.request_id: _own_pages(view, geometry) for view in requests}
@@ -61,15 +61,12 @@ def audit(
     in_tree[tree_pages] = True
     for view in requests:
         _check_lengths(view, in_tree, geometry)
-    if isinstance(pages, PagePairAllocator):
-        pages.audit()
-        for view in requests:
-            _check_window(view, pages, geometry)
+        _check_window(view, pages, geometry)
     for request_id, slots in (written or {}).items():
         _check_writes(request_id, slots, own.get(request_id), geometry)
 
 
-def _check_window(view: OwnedView, pages: PagePairAllocator, geometry: PageGeometry) -> None:
+def _check_window(view: OwnedView, pages: PageAllocator, geometry: PageGeometry) -> None:
     if view.window_start is None:
         return
     needed = view.table.pages[geometry.page_of_slot(view.window_start) :]

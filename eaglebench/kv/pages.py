@@ -104,10 +104,39 @@ class PageAllocator:
         """All free pages, [num_free] int32."""
         return np.concatenate([self._free_list, *self._returned])
 
+    def audit(self) -> None:
+        """Check I1 and I2: the list and the flags name the same pages.
+
+        Raises:
+            InvariantError: they don't.
+        """
+        listed = np.sort(self.free_pages())
+        if not np.array_equal(listed, np.flatnonzero(self._is_free)) or self.is_free(DUMMY_PAGE):
+            raise InvariantError("I2: the free list and what counts as free differ")
+
     def _merge_returned(self) -> None:
         self._free_list = _frozen(np.sort(np.concatenate([self._free_list, *self._returned])))
         self._returned = []
         self._num_returned = 0
+
+    # --- window layers, which share this pool -------------------------------------------------
+
+    @property
+    def num_window_pages(self) -> int:
+        """Pages of the pool of window layers."""
+        return self.num_pages
+
+    def is_live(self, pages: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """[num_pages] bool: which pages still hold the KV of window layers."""
+        return np.ones(len(pages), dtype=np.bool_)
+
+    def window_slots(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[n] int64: where window layers keep the KV of each slot."""
+        return slots
+
+    def release_window(self, pages: NDArray[np.int32]) -> int:
+        """Give back what window layers alone hold of these pages; returns how many pages."""
+        return 0
 
     # --- scratch ------------------------------------------------------------------------------
 

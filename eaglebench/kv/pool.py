@@ -7,8 +7,12 @@ without a gather. Reads and writes go through `index_select` and `index_copy_` o
 
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from eaglebench.kv.window import WindowSlots
 
 
 class LayerPools(Protocol):
@@ -21,6 +25,18 @@ class LayerPools(Protocol):
 
     def of_layer(self, layer: int) -> "PlacedLayer":
         """The pool of a layer."""
+        ...
+
+    def move_tokens(
+        self,
+        sources: NDArray[np.int64],
+        targets: NDArray[np.int64],
+        window_slots: WindowSlots,
+    ) -> None:
+        """Copy the KV of all layers from slots to slots, each [n] int64; they may overlap.
+
+        `window_slots` says where window layers keep each of them.
+        """
         ...
 
 
@@ -47,6 +63,7 @@ class KVPool:
         fill: float = 0.0,
     ) -> None:
         shape = (num_kv_heads, num_slots, head_dim)
+        self.device = device
         self.num_layers = num_layers
         self.num_slots = num_slots
         self.keys = [torch.full(shape, fill, dtype=dtype, device=device) for _ in range(num_layers)]
@@ -74,10 +91,21 @@ class KVPool:
         self.keys[layer].index_copy_(1, slots, key.transpose(0, 1))
         self.values[layer].index_copy_(1, slots, value.transpose(0, 1))
 
-    def move(self, sources: Tensor, targets: Tensor) -> None:
-        """Copy K and V of all layers from slots to slots, each [n] int64; they may overlap."""
+    def move_tokens(
+        self,
+        sources: NDArray[np.int64],
+        targets: NDArray[np.int64],
+        window_slots: WindowSlots,
+    ) -> None:
+        """Window layers live here as well, in the same slots (see `LayerPools`)."""
+        self.move(sources, targets)
+
+    def move(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
+        """Copy K and V of this pool's layers from slots to slots; they may overlap."""
+        taken = torch.from_numpy(sources).to(self.device)
+        given = torch.from_numpy(targets).to(self.device)
         for tensor in [*self.keys, *self.values]:
-            tensor.index_copy_(1, targets, tensor.index_select(1, sources))
+            tensor.index_copy_(1, given, tensor.index_select(1, taken))
 
     def gather(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """K and V at `slots` [n], each [num_kv_heads, n, head_dim], copied.
@@ -116,3 +144,13 @@ class HybridPool:
     def of_layer(self, layer: int) -> PlacedLayer:
         """The pool of a layer and the layer's number in it."""
         return self._places[layer]
+
+    def move_tokens(
+        self,
+        sources: NDArray[np.int64],
+        targets: NDArray[np.int64],
+        window_slots: WindowSlots,
+    ) -> None:
+        """In both pools, each by its own slots (see `LayerPools`)."""
+        self.full.move(sources, targets)
+        self.window.move(window_slots(sources), window_slots(targets))

@@ -63,6 +63,9 @@ class PrefixLock:
 class PrefixCache:
     """Ownership of cached pages: the tree's until evicted, then the free list's."""
 
+    keeps_prefixes = True
+    """Whether what a request leaves behind can be hit."""
+
     def __init__(
         self,
         geometry: PageGeometry,
@@ -210,6 +213,7 @@ class PrefixCache:
 class NoPrefixCache:
     """The same verbs for an engine without a prefix cache: everything stays with the request."""
 
+    keeps_prefixes = False
     num_evictable_pages = 0
     num_evictable_windows = 0
     num_protected_pages = 0

@@ -11,7 +11,7 @@ W1  A window page is free, or belongs to exactly one full page.
 W2  A free full page has no window page.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -25,6 +25,9 @@ from eaglebench.kv.pages import AllocatorState, PageAllocator
 NO_PAGE = 0
 """The dummy page stands for none: it is never handed out."""
 UNALLOCATED_SLOT = -1
+
+WindowSlots = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+"""From slots of the full pool to those where window layers keep the same tokens."""
 
 
 def slots_in_front(window: int) -> int:
@@ -60,6 +63,11 @@ class PagePairAllocator(PageAllocator):
         """Pages that the full pool and the window pool lack for so many; changes nothing."""
         full, _ = super().missing(num_pages)
         return full, self.window_pages.missing(num_pages)[0]
+
+    @property
+    def num_window_pages(self) -> int:
+        """Pages of the window pool."""
+        return self.window_pages.num_pages
 
     @property
     def num_allocatable(self) -> int:
@@ -151,11 +159,13 @@ class PagePairAllocator(PageAllocator):
     # --- audit --------------------------------------------------------------------------------
 
     def audit(self) -> None:
-        """Check W1 and W2.
+        """Check both free lists, W1 and W2.
 
         Raises:
             InvariantError: one of them is broken.
         """
+        super().audit()
+        self.window_pages.audit()
         owners = np.zeros(self.window_pages.num_pages + 1, dtype=np.int64)
         held = self._window_page[self._window_page != NO_PAGE]
         np.add.at(owners, self.window_pages.free_pages(), 1)

@@ -6,7 +6,8 @@ cache object is passed and no mask is built: a registered name outside the mask 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from eaglebench.model.attention import (
 )
 from eaglebench.model.attention_plan import AttentionPlan
 from eaglebench.model.fused import fuse_layers
+from eaglebench.model.hidden_states import HiddenStates
 from eaglebench.model.layer_form import LayerForm, layer_forms, read_sinks
 from eaglebench.model.linear import linear
 
@@ -129,12 +131,7 @@ class Target:
         self.stop_token_ids = _stop_token_ids(model)
         self.layers = layer_forms(self.config, sinks)
         fuse_layers(model)
-        self._captured: dict[int, Tensor] = {}
-        self._wanted: tuple[int, ...] = ()
-        for index, layer in enumerate(self.decoder.layers):
-            layer.register_forward_pre_hook(self._capture(index))
-        if hasattr(self.decoder, "norm"):
-            self.decoder.norm.register_forward_pre_hook(self._capture(self.num_layers))
+        self._states = HiddenStates(self.decoder)
 
     @classmethod
     def load(
@@ -165,6 +162,20 @@ class Target:
             sinks = sinks.to(device=device, dtype=dtype)
         return cls(model.to(device), attention_backend=attention_backend, sinks=sinks)
 
+    def with_window(self, window: int | None) -> "Target":
+        """The same model, its window layers seeing `window` positions; None is all of them.
+
+        Raises:
+            UsageError: it has no window layers.
+        """
+        if self.window is None:
+            raise UsageError("this target has no sliding-window layers whose window could be set")
+        changed = copy(self)
+        changed.layers = tuple(
+            form if form.window is None else replace(form, window=window) for form in self.layers
+        )
+        return changed
+
     # --- facts --------------------------------------------------------------------------------
 
     @property
@@ -190,7 +201,7 @@ class Target:
     @property
     def normed_state_id(self) -> int:
         """The id under which `forward` gives the state behind the final norm."""
-        return self.num_layers + 1
+        return self._states.normed_id
 
     @property
     def context_length(self) -> int:
@@ -273,29 +284,16 @@ class Target:
         Raises:
             UsageError: a state was asked for that this model does not show.
         """
-        self._wanted = tuple(aux_layer_ids)
+        self._states.want(aux_layer_ids)
         output = self.decoder(
             input_ids=token_ids[None],
             position_ids=positions[None],
             use_cache=False,
             paged=PagedCall(plan, pool, attention or self.attention, self.layers),
         )
-        self._captured[self.normed_state_id] = output.last_hidden_state[0]
-        hidden = output.last_hidden_state[0].index_select(0, logit_rows)
-        logits = self.lm_head_logits(hidden)
-        aux = self._states(aux_layer_ids) if aux_layer_ids else None
-        self._captured.clear()
-        return TargetOutput(logits, aux)
-
-    def _states(self, ids: Sequence[int]) -> Tensor:
-        missing = [index for index in ids if index not in self._captured]
-        if missing:
-            raise UsageError(
-                f"this target shows no hidden state {missing[0]}; "
-                f"it has 0 .. {self.normed_state_id}",
-                hint="name other layers in the head's config",
-            )
-        return torch.cat([self._captured[index] for index in ids], dim=-1)
+        hidden: Tensor = output.last_hidden_state[0]
+        aux = self._states.take(hidden)
+        return TargetOutput(self.lm_head_logits(hidden.index_select(0, logit_rows)), aux)
 
     def lm_head_logits(self, hidden: Tensor, token_ids: Tensor | None = None) -> Tensor:
         """[num_rows, vocab] logits of normed hidden states, soft cap included.
@@ -312,13 +310,6 @@ class Target:
         logits = linear(hidden, weight, bias)
         softcap = getattr(self.config, "final_logit_softcapping", None)
         return logits if softcap is None else torch.tanh(logits / softcap) * softcap
-
-    def _capture(self, index: int) -> Any:
-        def hook(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
-            if index in self._wanted:
-                self._captured[index] = args[0][0]
-
-        return hook
 
 
 def _stop_token_ids(model: PreTrainedModel) -> tuple[int, ...]:

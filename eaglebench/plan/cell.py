@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from eaglebench.contracts.knobs import EngineKnobs, base_arm
+from eaglebench.contracts.knobs import WINDOW_OFF, EngineKnobs, base_arm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,9 @@ def cell_id(knobs: EngineKnobs) -> str:
         f"chunk{chunk}",
         knobs.draft.name,
     ]
+    if knobs.sliding_window is not None:
+        off = knobs.sliding_window == WINDOW_OFF
+        parts.append("windowoff" if off else f"window{knobs.sliding_window}")
     if knobs.parallel != default.parallel:
         parts.append(f"parallel{knobs.parallel}")
     if knobs.preallocation != default.preallocation:

@@ -11,6 +11,7 @@ from eaglebench.contracts.faults import FAULTS
 from eaglebench.contracts.knobs import (
     AUTO,
     PREALLOCATIONS,
+    WINDOW_OFF,
     EngineKnobs,
     Preallocation,
     base_arm,
@@ -26,6 +27,7 @@ CHUNK_OFF = -1
 AXES = (
     "page_size",
     "chunked_prefill_size",
+    "sliding_window",
     "eagle_topk",
     "num_steps",
     "num_draft_tokens",
@@ -37,6 +39,7 @@ AXES = (
 _SHAPE_AXES = ("num_steps", "eagle_topk", "num_draft_tokens")
 _LEAST = {
     "page_size": 1,
+    "sliding_window": WINDOW_OFF,
     "eagle_topk": 1,
     "num_steps": 0,
     "num_draft_tokens": 1,
@@ -191,6 +194,7 @@ def _knobs(point: Point, limits: Limits) -> EngineKnobs:
     default = EngineKnobs()
     num_steps, eagle_topk, num_draft_tokens = _draft_shape(point, limits)
     chunk = int(point.get("chunked_prefill_size", CHUNK_OFF))
+    window = point.get("sliding_window")
     preallocation = cast("Preallocation", point.get("preallocation", default.preallocation))
     preallocate_tokens = int(point.get("preallocate_tokens", default.preallocate_tokens))
     if preallocation == "none":
@@ -199,6 +203,7 @@ def _knobs(point: Point, limits: Limits) -> EngineKnobs:
     return EngineKnobs(
         page_size=int(point.get("page_size", default.page_size)),
         chunked_prefill_size=None if chunk == CHUNK_OFF else chunk,
+        sliding_window=None if window is None else int(window),
         num_steps=num_steps,
         eagle_topk=eagle_topk,
         num_draft_tokens=num_draft_tokens,

@@ -13,6 +13,7 @@ from eaglebench.errors import InputFileError
 from eaglebench.plan.explain import explain_validation
 from eaglebench.plan.jsonl import read_text
 from eaglebench.plan.matrix import MatrixSpec
+from eaglebench.plan.suite import shipped_folder
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -34,6 +35,12 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputFileError(path, "expected keys and values")
     return value
+
+
+def matrix_path(name: str) -> Path:
+    """The file of a matrix: any file by its path, one that ships with eaglebench by its name."""
+    shipped = Path(str(shipped_folder() / "matrices" / f"{name}.toml"))
+    return shipped if shipped.is_file() and not Path(name).exists() else Path(name)
 
 
 def read_matrix_file(path: Path) -> MatrixSpec:

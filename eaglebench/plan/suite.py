@@ -116,7 +116,7 @@ def suite_names() -> list[str]:
     """Names of all suites, sorted."""
     return sorted(
         entry.name.removesuffix(".toml")
-        for entry in _suites_folder().iterdir()
+        for entry in shipped_folder().iterdir()
         if entry.name.endswith(".toml")
     )
 
@@ -137,7 +137,7 @@ def load_suite(name: str) -> Suite:
             f"no suite is called {name!r}",
             hint=f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}",
         )
-    return read_suite(_suites_folder() / f"{name}.toml")
+    return read_suite(shipped_folder() / f"{name}.toml")
 
 
 def read_suite(source: Path | Traversable) -> Suite:
@@ -158,8 +158,8 @@ def read_suite(source: Path | Traversable) -> Suite:
         raise InputFileError(where, explain_validation(error, Suite)) from error
 
 
-def _suites_folder() -> Traversable:
-    """Inside the wheel, or beside the package in a checkout."""
+def shipped_folder() -> Traversable:
+    """Where suites and matrices lie: inside the wheel, or beside the package in a checkout."""
     inside = files("eaglebench") / "suites"
     if inside.is_dir():
         return inside

@@ -87,9 +87,9 @@ def text_notes(models: Mapping[str, Any], turns: Sequence[MeasuredTurn]) -> list
 
 
 def window_notes(models: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
-    """What the pool of window layers saves; nothing where there are none."""
+    """What the pool of window layers saves; nothing where there are none or windows are set."""
     window = models.get("window")
-    if not window:
+    if not window or "sliding_window" in _axes(config.get("matrix", {})):
         return []
     num_slots = int(config["max_total_tokens"])
     ratio = float(config.get("swa_full_tokens_ratio", 1.0))
@@ -100,3 +100,9 @@ def window_notes(models: Mapping[str, Any], config: Mapping[str, Any]) -> list[s
         f"{(whole - saved) / MEGABYTE:.0f} MB instead of {whole / MEGABYTE:.0f} MB"
     )
     return [note]
+
+
+def _axes(matrix: Mapping[str, Any]) -> set[str]:
+    """Names of everything that a matrix sets."""
+    groups = [matrix.get("axes", {}), *matrix.get("zip", ()), *matrix.get("include", ())]
+    return {name for group in groups for name in group}

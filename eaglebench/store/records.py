@@ -78,6 +78,7 @@ class TurnRecord(_Line):
     measured: bool
     page_size: int
     chunked_prefill_size: int | None
+    sliding_window: int | None = None
     eagle_topk: int
     num_steps: int
     num_draft_tokens: int

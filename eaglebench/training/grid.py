@@ -7,6 +7,7 @@ With one new token a row and strips of one length, K and V of a layer are a view
 positions, width] that attention reads without a gather, however the conversations differ in length.
 """
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -88,8 +89,9 @@ class DecodeGrid:
 
     def start(self, row: int) -> None:
         """Begin a conversation anew: the prefix is copied, its tokens need not be fed."""
-        span = torch.arange(self.prefix_len, device=self._device)
-        self._pool.move(self._slots(self._prefix_row, span), self._slots(row, span))
+        first, mine = (_DUMMY_SLOTS + each * self.length for each in (self._prefix_row, row))
+        span = np.arange(self.prefix_len)
+        self._pool.move(first + span, mine + span)
 
     def feed(self, token_ids: Tensor, positions: Tensor, logit_rows: Tensor) -> Tensor:
         """One token for every row.

@@ -5,6 +5,7 @@ float64 and the tiny pair, with and without window layers. The oracle decodes pl
 
 from functools import cache
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -33,14 +34,27 @@ SHAPES = ((2, 2, 4), (3, 2, 6), (2, 4, 13), (3, 8, 32), (8, 10, 60))
 PARALLEL = (1, 3)
 WINDOWS = (None, 8)
 AXES = (PAGE_SIZES, CHUNKS, SHAPES, PARALLEL, WINDOWS)
-PAIRWISE = [tuple(cell) for cell in AllPairs([list(axis) for axis in AXES])]
-FULL = list(product(*AXES))
-CELL = ("page_size", "chunk", "shape", "parallel", "window")
 
 
-def models_of(window: int | None) -> Models:
+class Cell(NamedTuple):
+    """One point of the axes; a shape is steps, top-k and draft tokens."""
+
+    page_size: int = 1
+    chunk: int | None = None
+    shape: tuple[int, int, int] = (3, 4, 16)
+    parallel: int = 1
+    window: int | None = None
+
+
+PAIRWISE = [Cell(*cell) for cell in AllPairs([list(axis) for axis in AXES])]
+FULL = [Cell(*cell) for cell in product(*AXES)]
+
+
+def models_of(window: int | None, backend: str = "auto") -> Models:
     """The tiny pair, or a hybrid of it."""
-    return tiny_models() if window is None else hybrid_models(window)
+    if window is None:
+        return tiny_models(attention_backend=backend)
+    return hybrid_models(window, backend)
 
 
 def make_requests() -> list[GenerationRequest]:
@@ -62,44 +76,29 @@ def expected_outputs(window: int | None) -> dict[str, tuple[int, ...]]:
     }
 
 
-def run_arm(
-    arm: str,
-    page_size: int,
-    chunk: int | None,
-    shape: tuple[int, int, int],
-    parallel: int,
-    window: int | None,
-    backend: str = "auto",
-) -> dict[str, RequestObservation]:
+def run_arm(arm: str, cell: Cell, backend: str = "auto") -> dict[str, RequestObservation]:
     """All requests through one arm, strictly audited, pools full of NaN."""
-    steps, topk, draft_tokens = shape
+    steps, topk, draft_tokens = cell.shape
     knobs = make_knobs(
         arm,
         steps=steps,
         eagle_topk=topk,
         num_draft_tokens=draft_tokens,
-        page_size=page_size,
-        chunked_prefill_size=chunk,
-        parallel=parallel,
+        page_size=cell.page_size,
+        chunked_prefill_size=cell.chunk,
+        parallel=cell.parallel,
     )
-    models = tiny_models(attention_backend=backend) if window is None else hybrid_models(window)
+    models = models_of(cell.window, backend)
     return run_all(make_engine(knobs, models=models), make_requests())
 
 
-def check_cell(
-    page_size: int,
-    chunk: int | None,
-    shape: tuple[int, int, int],
-    parallel: int,
-    window: int | None,
-) -> None:
+def check_cell(cell: Cell) -> None:
     """Outputs equal the oracle's; accepted counts are those of no-cache; drafts were accepted."""
-    cell = (page_size, chunk, shape, parallel, window)
-    arms = {arm: run_arm(arm, *cell) for arm in ("radix", "no-cache")}
+    arms = {arm: run_arm(arm, cell) for arm in ("radix", "no-cache")}
 
     for arm, observed in arms.items():
         outputs = {name: o.output_token_ids for name, o in observed.items()}
-        assert expected_outputs(window) == outputs, arm
+        assert expected_outputs(cell.window) == outputs, arm
         accepted = {name: o.accepted_per_step for name, o in observed.items()}
         assert {n: o.accepted_per_step for n, o in arms["no-cache"].items()} == accepted, arm
     steps = sum(o.counters.verify_steps for o in arms["radix"].values())
@@ -107,35 +106,25 @@ def check_cell(
     assert sum(o.counters.cached_tokens for o in arms["radix"].values()) > 0
 
 
-@pytest.mark.parametrize(CELL, PAIRWISE)
-def test_trees_are_lossless_and_neutral(
-    page_size: int,
-    chunk: int | None,
-    shape: tuple[int, int, int],
-    parallel: int,
-    window: int | None,
-) -> None:
+@pytest.mark.parametrize("cell", PAIRWISE, ids=str)
+def test_trees_are_lossless_and_neutral(cell: Cell) -> None:
     """A pairwise array over page, chunk, shape, batch and window."""
-    check_cell(page_size, chunk, shape, parallel, window)
+    check_cell(cell)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(CELL, FULL)
-def test_trees_are_lossless_and_neutral_everywhere(
-    page_size: int,
-    chunk: int | None,
-    shape: tuple[int, int, int],
-    parallel: int,
-    window: int | None,
-) -> None:
+@pytest.mark.parametrize("cell", FULL, ids=str)
+def test_trees_are_lossless_and_neutral_everywhere(cell: Cell) -> None:
     """The full product."""
-    check_cell(page_size, chunk, shape, parallel, window)
+    check_cell(cell)
 
 
-def test_the_padded_batch_sees_the_same_tree() -> None:
+@pytest.mark.parametrize("window", WINDOWS)
+def test_the_padded_batch_sees_the_same_tree(window: int | None) -> None:
     """Both attention implementations accept the same drafts."""
-    loop = run_arm("radix", 4, 16, (3, 4, 16), 3, None)
-    padded = run_arm("radix", 4, 16, (3, 4, 16), 3, None, backend="padded")
+    cell = Cell(page_size=4, chunk=16, parallel=3, window=window)
+    loop = run_arm("radix", cell)
+    padded = run_arm("radix", cell, backend="padded")
 
     assert {n: o.accepted_per_step for n, o in loop.items()} == {
         n: o.accepted_per_step for n, o in padded.items()
@@ -178,8 +167,8 @@ def test_committed_kv_is_that_of_a_cold_pass(page_size: int) -> None:
 
 def test_more_branches_accept_more() -> None:
     """A tree of the same depth holds the chain, so it never accepts less."""
-    chain = run_arm("radix", 1, None, (3, 1, 4), 1, None)
-    tree = run_arm("radix", 1, None, (3, 4, 30), 1, None)
+    chain = run_arm("radix", Cell(shape=(3, 1, 4)))
+    tree = run_arm("radix", Cell(shape=(3, 4, 30)))
 
     def steps(observed: dict[str, RequestObservation]) -> int:
         return sum(o.counters.verify_steps for o in observed.values())

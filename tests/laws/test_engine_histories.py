@@ -174,7 +174,7 @@ class EngineHistory(RuleBasedStateMachine):
             return
         cold_target, cold_draft = cold_pools(known, self.window)
         slots = request.held.slots(0, request.num_written)
-        windows = None if self.window is None else self.engine.storage.window_slots(slots)
+        windows = None if self.window is None else self.engine.storage.pages.window_slots(slots)
         layers = self.models.target.num_layers
         assert_same_kv(self.engine.target_pool, slots, cold_target, layers, windows)
         settled = min(request.draft_valid_len, len(known) - 1)

@@ -70,6 +70,7 @@ def test_lists_make_a_matrix(args: list[str]) -> None:
         (["--algorithm", "none"], "page1-chunkoff-topk1-steps0-draft1"),
         (["--num-steps", "0"], "page1-chunkoff-topk1-steps0-draft1"),
         (["--parallel", "4"], f"{DEFAULT_CELL}-parallel4"),
+        (["--swa", "64"], f"{DEFAULT_CELL}-window64"),
     ],
 )
 def test_names_of_other_tools(args: list[str], cell: str) -> None:
@@ -213,3 +214,18 @@ def test_matrix_command(tmp_path: Path) -> None:
 
     assert len(cells(shown.stdout)) == 2
     assert valid.stdout == "ok: 2 cells, 0 skipped\n"
+
+
+def test_a_matrix_that_ships_goes_by_name() -> None:
+    """In a run and in `matrix show`; the axes of page and chunk that prefix caching must hold on."""
+    status, out, _ = dry_run("--matrix", "compatibility")
+    shown = CliRunner().invoke(main, ["matrix", "show", "compatibility"])
+
+    assert status == 0
+    assert cells(shown.stdout) == cells(out)
+    assert [cell.removesuffix("-topk1-steps2-draft3") for cell in cells(out)] == [
+        "page1-chunkoff",
+        "page1-chunk64",
+        "page16-chunkoff",
+        "page16-chunk64",
+    ]

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -227,6 +228,33 @@ def test_empty_prompt_is_refused_with_its_question(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="question blank: the prompt has no tokens"):
         session.run()
+
+
+@pytest.mark.parametrize(
+    ("own", "knob", "recorded"),
+    [(None, None, None), (128, None, 128), (128, 64, 64), (128, 0, None)],
+)
+def test_the_window_that_was_seen_is_recorded(
+    tmp_path: Path, own: int | None, knob: int | None, recorded: int | None
+) -> None:
+    """The model's own or the cell's; null where all layers see everything."""
+    runtime = ScriptedRuntime()
+    runtime.info = replace(runtime.info, window=own)
+    folder = make_folder(tmp_path)
+    make_session(runtime, folder, make_talks(1), cells=[make_cell(sliding_window=knob)]).run()
+
+    assert {turn.sliding_window for turn in folder.turns()} == {recorded}
+
+
+def test_a_window_for_a_model_without_window_layers_is_refused(tmp_path: Path) -> None:
+    """Before the cells in front of it are computed."""
+    folder = make_folder(tmp_path)
+    cells = [make_cell(), make_cell(sliding_window=64)]
+    session = make_session(ScriptedRuntime(), folder, make_talks(1), cells=cells)
+
+    with pytest.raises(UsageError, match="--sliding-window 64: toy has no sliding-window layers"):
+        session.run()
+    assert folder.turns() == []
 
 
 def test_donors_are_recorded_but_not_measured(tmp_path: Path) -> None:

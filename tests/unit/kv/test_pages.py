@@ -169,3 +169,16 @@ def test_a_million_pages_need_no_loop() -> None:
     pages.free(np.random.default_rng(0).permutation(taken))
 
     assert take(pages, 1_000_000).tolist() == list(range(1, 1_000_001))
+
+
+def test_the_audit_sees_a_list_that_lies() -> None:
+    """A page that is handed out and still on the free list has two owners."""
+    pages = make_allocator()
+    pages.audit()
+    state = pages.backup_state()
+    take(pages, 2)
+    pages.audit()
+    pages._restore_lists(state)
+
+    with pytest.raises(InvariantError, match="I2"):
+        pages.audit()

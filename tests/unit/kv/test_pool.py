@@ -1,9 +1,10 @@
 """The tensors behind the slots."""
 
+import numpy as np
 import pytest
 import torch
 
-from eaglebench.kv.pool import KVPool
+from eaglebench.kv.pool import HybridPool, KVPool
 
 HEADS, HEAD_DIM, SLOTS = 3, 8, 12
 
@@ -50,6 +51,32 @@ def test_a_slice_is_a_view_of_a_run() -> None:
 
     assert torch.equal(view, pool.gather(0, torch.arange(3, 7))[0])
     assert view.untyped_storage().data_ptr() == pool.keys[0].untyped_storage().data_ptr()
+
+
+def test_tokens_move_in_every_layer() -> None:
+    """Sources and targets may overlap; what was read is what stood there before."""
+    pool = make_pool()
+    key, value = random_kv(3)
+    for layer in range(pool.num_layers):
+        pool.write(layer, torch.tensor([4, 5, 6]), key, value)
+    pool.move_tokens(np.array([5, 6]), np.array([4, 5]), lambda slots: slots)
+
+    for layer in range(pool.num_layers):
+        moved, _ = pool.gather(layer, torch.tensor([4, 5, 6]))
+        assert torch.equal(moved, key.transpose(0, 1)[:, [1, 2, 2]])
+
+
+def test_tokens_move_in_both_pools() -> None:
+    """Window layers keep the same tokens in slots of their own."""
+    pool = HybridPool(make_pool(), make_pool(), (False, True))
+    key, value = random_kv(1)
+    pool.full.write(0, torch.tensor([7]), key, value)
+    pool.window.write(0, torch.tensor([2]), key, value)
+    pool.move_tokens(np.array([7]), np.array([8]), lambda slots: slots - 5)
+
+    assert torch.equal(pool.full.gather(0, torch.tensor([8]))[0], key.transpose(0, 1))
+    assert torch.equal(pool.window.gather(0, torch.tensor([3]))[0], key.transpose(0, 1))
+    assert not pool.window.gather(0, torch.tensor([8]))[0].any()
 
 
 @pytest.mark.parametrize("slot", [-1, SLOTS])

@@ -9,74 +9,16 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from transformers import (
-    AutoModelForCausalLM,
-    Gemma2Config,
-    Gemma3TextConfig,
-    GptOssConfig,
-    MinistralConfig,
-    MistralConfig,
-    PretrainedConfig,
-    PreTrainedModel,
-    Qwen2Config,
-    Qwen3Config,
-)
 
 from eaglebench.errors import CheckpointError
 from eaglebench.kv.window import slots_in_front
 from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.layer_form import layer_forms
 from eaglebench.model.target import Target
+from tests.hybrids import FAMILIES, MIXED, VOCAB, WINDOW, make_hybrid
 
 CPU = torch.device("cpu")
-VOCAB, WINDOW, NUM_TOKENS, NUM_SLOTS = 128, 8, 37, 128
-MIXED = ["sliding_attention", "full_attention"] * 2
-FAMILIES: dict[str, tuple[type[PretrainedConfig], dict[str, Any]]] = {
-    "gpt-oss": (
-        GptOssConfig,
-        {"layer_types": MIXED, "num_local_experts": 4, "num_experts_per_tok": 2},
-    ),
-    "gemma2": (
-        Gemma2Config,
-        {
-            "layer_types": MIXED,
-            "attn_logit_softcapping": 5.0,
-            "final_logit_softcapping": 8.0,
-            "query_pre_attn_scalar": 16,
-        },
-    ),
-    "gemma3": (Gemma3TextConfig, {"layer_types": MIXED, "query_pre_attn_scalar": 16}),
-    "mistral": (MistralConfig, {}),
-    "ministral": (MinistralConfig, {"layer_types": MIXED}),
-    "qwen2": (Qwen2Config, {"use_sliding_window": True, "max_window_layers": 2}),
-    "qwen3": (Qwen3Config, {"use_sliding_window": True, "max_window_layers": 2}),
-}
-
-
-def make_hybrid(family: str) -> PreTrainedModel:
-    """A random model of four layers whose norms, biases and sinks are not trivial."""
-    torch.manual_seed(0)
-    config, more = FAMILIES[family]
-    fields: dict[str, Any] = {
-        "vocab_size": VOCAB,
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 8,
-        "max_position_embeddings": 128,
-        "sliding_window": WINDOW,
-        "initializer_range": 0.2,
-        "pad_token_id": 0,
-        **more,
-    }
-    model: PreTrainedModel = AutoModelForCausalLM.from_config(config(**fields))
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() == 1:
-                parameter.add_(torch.randn_like(parameter) * 0.1)
-    return model.eval()
+NUM_TOKENS, NUM_SLOTS = 37, 128
 
 
 def make_ids(seed: int) -> Tensor:

@@ -58,6 +58,14 @@ def test_rare_settings_appear_in_the_id_when_they_differ() -> None:
     assert cell_id(knobs) == "page1-chunkoff-topk1-steps2-draft3-parallel4-covered32"
 
 
+def test_a_window_is_named_where_it_is_set() -> None:
+    """0 is off; the model's own has no name."""
+    cells = make_expansion(axes={"sliding_window": (0, 64)}, include=({},))
+
+    plain = "page1-chunkoff-topk1-steps2-draft3"
+    assert ids(cells) == [f"{plain}-windowoff", f"{plain}-window64", plain]
+
+
 def test_equal_cells_are_run_once() -> None:
     """Values that make no difference make no second cell."""
     expansion = make_expansion(axes={"page_size": (4, 4), "preallocate_tokens": (16, 64)})
@@ -201,6 +209,7 @@ def test_plain_decoding() -> None:
         {"page_size": (0,)},
         {"page_size": (-1,)},
         {"chunked_prefill_size": (0,)},
+        {"sliding_window": (-1,)},
         {"num_steps": (-1,)},
         {"num_draft_tokens": (0,)},
         {"eagle_topk": (0,)},

@@ -6,7 +6,7 @@ from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.errors import NothingMeasuredError
 from eaglebench.gate.decide import ArmDifferences, judge_run
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.notes import run_notes, window_notes
+from eaglebench.report.notes import run_notes, sampling_notes, window_notes
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.pairing import Tau
 from eaglebench.store.decode import measured_run
@@ -65,6 +65,7 @@ def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[s
     page_sizes = sorted({turn.page_size for turn in run.turns})
     notes = run_notes(rows, page_sizes, run.models.get("warnings", ()))
     notes += window_notes(run.models, run.config)
+    notes += sampling_notes(run.config)
     notes += folder.notices()
     if run.status != "done":
         notes.append(f"this run is {run.status}: not every question has been run")

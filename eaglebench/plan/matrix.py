@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from eaglebench.contracts.generation import SamplingRule
 from eaglebench.contracts.knobs import PREALLOCATIONS, EngineKnobs, Preallocation
 from eaglebench.errors import UsageError
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
@@ -96,6 +97,7 @@ class Limits:
     context_length: int | None
     is_speculative: bool
     swa_full_tokens_ratio: float = EngineKnobs().swa_full_tokens_ratio
+    sampling_rule: SamplingRule = "target-only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +239,11 @@ def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
     shape = draft_shape_problem(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_tokens)
     if shape is not None:
         return shape
+    if knobs.eagle_topk > 1 and limits.sampling_rule != "target-only":
+        return (
+            f"--sampling-rule {limits.sampling_rule} draws chains, and --eagle-topk "
+            f"{knobs.eagle_topk} makes trees; expected --eagle-topk 1, or --sampling-rule target-only"
+        )
     if knobs.page_size > limits.max_total_tokens:
         return (
             f"--page-size {knobs.page_size} is larger than the pool of "

@@ -241,7 +241,12 @@ def start(
 ) -> tuple[Engine, EngineRequest]:
     """A request whose prompt is computed and whose first tree is proposed."""
     knobs = make_knobs(
-        "radix", steps=3, eagle_topk=3, num_draft_tokens=10, page_size=page_size, parallel=1
+        "radix",
+        steps=3,
+        eagle_topk=3,
+        num_draft_tokens=8,
+        page_size=page_size,
+        max_total_tokens=128,
     )
     engine = make_engine(knobs)
     engine.add(make_request("r", prompt), replay)

@@ -186,12 +186,12 @@ def _as_flags(message: str) -> str:
     """`max_new_tokens: ...` as the user typed it: `--max-new-tokens: ...`."""
     parts = []
     for part in message.split("; "):
-        text = part
-        name, colon, rest = text.partition(": ")
+        name, colon, rest = part.partition(": ")
         root = name.split(".")[0]
         if colon and root == "matrix":
-            text = rest
+            parts.append(rest)
         elif colon and root in RunConfig.model_fields:
-            text = f"--{root.replace('_', '-')}: {rest}"
-        parts.append(text)
+            parts.append(f"--{root.replace('_', '-')}: {rest}")
+        else:
+            parts.append(part)
     return "; ".join(parts)

@@ -25,6 +25,7 @@ def aliases() -> None:
     click.echo("\n--top-k is refused: elsewhere it means sampling; the draft's is --eagle-topk.")
     click.echo("--num-draft-tokens counts the root: SGLang's 4 is vLLM's")
     click.echo("--num-speculative-tokens 3.")
+    click.echo("--draft-sample-method greedy is target-only, probabilistic draft-distribution.")
 
 
 @help_topics.command("exit-codes")

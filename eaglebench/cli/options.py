@@ -1,6 +1,6 @@
 """Options with names from other tools, lists of values, and sections in `--help`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -35,6 +35,11 @@ class AliasedOption(click.Option):
             return super().get_help_record(ctx)
         finally:
             self.opts, self.secondary_opts = all_names, all_secondary
+
+
+def option(name: str, *aliases: str, section: str, **attributes: Any) -> AliasedOption:
+    """An option under its own name, the names that other tools have for it, and its section."""
+    return AliasedOption([name], aliases=aliases, section=section, **attributes)
 
 
 class SectionedCommand(click.Command):
@@ -89,6 +94,18 @@ class ListType(click.ParamType[Any]):
             return int(text)
         except ValueError:
             self.fail(f"{text!r} is not a whole number", param, ctx)
+
+
+class WordType(click.Choice[str]):
+    """One of some words, or another tool's word for one of them."""
+
+    def __init__(self, words: Sequence[str], others: Mapping[str, str]) -> None:
+        super().__init__(words)
+        self.others = dict(others)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Our word."""
+        return super().convert(self.others.get(str(value), value), param, ctx)
 
 
 class PairType(click.ParamType[Any]):

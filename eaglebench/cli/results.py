@@ -6,7 +6,14 @@ from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.errors import NothingMeasuredError
 from eaglebench.gate.decide import ArmDifferences, judge_run
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.notes import context_notes, head_notes, run_notes, text_notes, window_notes
+from eaglebench.report.notes import (
+    context_notes,
+    head_notes,
+    run_notes,
+    sampling_notes,
+    text_notes,
+    window_notes,
+)
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.pairing import Tau
 from eaglebench.stats.sweep import make_sweeps
@@ -70,6 +77,7 @@ def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[s
     notes += head_notes(run.models, run.turns)
     notes += text_notes(run.models, run.turns)
     notes += window_notes(run.models, run.config)
+    notes += sampling_notes(run.config)
     notes += folder.notices()
     if run.status != "done":
         notes.append(f"this run is {run.status}: not every question has been run")

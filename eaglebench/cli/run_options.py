@@ -4,11 +4,11 @@ No option has a default here: what is not given is settled from the suite and `R
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
-from eaglebench.cli.options import AliasedOption, ListType, PairType, refuse_top_k
+from eaglebench.cli.options import AliasedOption, ListType, PairType, option, refuse_top_k
+from eaglebench.cli.sampling_options import sampling_options
 from eaglebench.cli.settings import apply_settings
 from eaglebench.contracts.knobs import AUTO
 
@@ -35,15 +35,12 @@ def run_parameters() -> list[click.Parameter]:
         *_speculation_options(),
         *_cache_options(),
         *_question_options(),
+        *sampling_options(),
         *_engine_options(),
         *_session_options(),
         *_pair_options(),
         *_output_options(),
     ]
-
-
-def _option(name: str, *aliases: str, section: str, **attributes: Any) -> AliasedOption:
-    return AliasedOption([name], aliases=aliases, section=section, **attributes)
 
 
 def _axis(
@@ -54,7 +51,7 @@ def _axis(
     text: bool = False,
     words: Sequence[str] = (),
 ) -> AliasedOption:
-    return _option(
+    return option(
         name,
         *aliases,
         section=section,
@@ -67,30 +64,30 @@ def _axis(
 def _model_options() -> list[click.Parameter]:
     section = "Models"
     return [
-        _option(
+        option(
             "--model",
             "--model-path",
             "--target-model",
             section=section,
             help="Target: asset name, folder or Hub id.  [default: smollm2-135m]",
         ),
-        _option(
+        option(
             "--draft-model",
             "--speculative-draft-model-path",
             "--speculative-draft-model",
             section=section,
             help="EAGLE head; by default the one that belongs to the target.",
         ),
-        _option(
+        option(
             "--dtype",
             section=section,
             help="float64, float32, bfloat16 or float16.  [default: float32 on a CPU, bfloat16 on "
             "a GPU]",
         ),
-        _option("--device", section=section, help="cpu or cuda.  [default: cpu]"),
-        _option("--attention-backend", section=section, help="Attention.  [default: auto]"),
-        _option("--num-threads", section=section, type=int, help="CPU threads."),
-        _option(
+        option("--device", section=section, help="cpu or cuda.  [default: cpu]"),
+        option("--attention-backend", section=section, help="Attention.  [default: auto]"),
+        option("--num-threads", section=section, type=int, help="CPU threads."),
+        option(
             "--trust-remote-code",
             section=section,
             is_flag=True,
@@ -102,7 +99,7 @@ def _model_options() -> list[click.Parameter]:
 def _speculation_options() -> list[click.Parameter]:
     section = "Speculation (lists make a matrix)"
     return [
-        _option(
+        option(
             "--algorithm",
             "--speculative-algorithm",
             "--speculative-algo",
@@ -110,7 +107,7 @@ def _speculation_options() -> list[click.Parameter]:
             type=click.Choice(("EAGLE3", "EAGLE", "NONE"), case_sensitive=False),
             help="EAGLE is for heads of EAGLE 1 and 2, NONE decodes plainly.  [default: the head's]",
         ),
-        _option(
+        option(
             "--aux-layer-ids",
             section=section,
             type=ListType(),
@@ -180,7 +177,7 @@ def _cache_options() -> list[click.Parameter]:
             help="none, lookahead-blocks or covered.  [default: none]",
         ),
         _axis("--preallocate-tokens", section=section, help="What it aims at.  [default: 64]"),
-        _option(
+        option(
             "--arms",
             section=section,
             type=ListType(str),
@@ -188,14 +185,14 @@ def _cache_options() -> list[click.Parameter]:
             help="What is compared: radix, force-miss, no-cache, or a fault: unigram, "
             "no-lookahead, kv-reuse, seam-guess.  [default: radix,no-cache]",
         ),
-        _option(
+        option(
             "--disable-radix-cache",
             "--no-enable-prefix-caching",
             section=section,
             is_flag=True,
             help="Only the no-cache arm.",
         ),
-        _option("--no-baseline-arm", section=section, is_flag=True, help="All arms but no-cache."),
+        option("--no-baseline-arm", section=section, is_flag=True, help="All arms but no-cache."),
     ]
 
 
@@ -209,21 +206,21 @@ def _question_options() -> list[click.Parameter]:
             type=int,
             help="Most questions.  [default: the suite's]",
         ),
-        _option(
+        option(
             "--question-file",
             "--dataset-path",
             "--dataset",
             section=section,
             help="JSON Lines in MT-Bench's shape, or hf:OWNER/NAME@SPLIT, instead of the suite's.",
         ),
-        _option(
+        option(
             "--question-field",
             section=section,
             type=PairType(),
             multiple=True,
             help="OURS=THEIRS, where field names differ, such as turns=messages.",
         ),
-        _option(
+        option(
             "--max-new-tokens",
             "--max-tokens",
             "--output-len",
@@ -231,24 +228,12 @@ def _question_options() -> list[click.Parameter]:
             type=int,
             help="Most tokens of an answer.  [default: 256]",
         ),
-        _option(
-            "--temperature", section=section, type=float, help="0 decodes greedily.  [default: 0]"
-        ),
-        _option(
-            "--top-p", section=section, type=float, help="Draw among the likeliest.  [default: 1]"
-        ),
-        _option(
-            "--sampling-top-k",
-            section=section,
-            type=int,
-            help="Draw among so many.  [default: all]",
-        ),
-        _option("--ignore-eos", section=section, is_flag=True, help="Go on after an end token."),
-        _option(
+        option("--ignore-eos", section=section, is_flag=True, help="Go on after an end token."),
+        option(
             "--stop", section=section, multiple=True, envvar=None, help="Text that ends an answer."
         ),
-        _option("--system-prompt", section=section, help="Instead of the template's own."),
-        _option(
+        option("--system-prompt", section=section, help="Instead of the template's own."),
+        option(
             "--prompt-format",
             section=section,
             type=click.Choice(("chat", "raw")),
@@ -267,19 +252,19 @@ def _engine_options() -> list[click.Parameter]:
             section=section,
             help="Most requests at a time; a list makes a matrix.  [default: 1]",
         ),
-        _option(
+        option(
             "--max-total-tokens",
             section=section,
             type=int,
             help="Slots of the KV pools.  [default: 16384]",
         ),
-        _option(
+        option(
             "--swa-full-tokens-ratio",
             section=section,
             type=float,
             help="Slots of sliding-window layers, as a share of those.  [default: 0.8]",
         ),
-        _option(
+        option(
             "--context-length",
             "--max-model-len",
             section=section,
@@ -292,14 +277,14 @@ def _engine_options() -> list[click.Parameter]:
 def _session_options() -> list[click.Parameter]:
     section = "Session"
     return [
-        _option(
+        option(
             "--seed",
             "--random-seed",
             section=section,
             type=int,
             help="Draws workloads and the order of arms.  [default: 0]",
         ),
-        _option(
+        option(
             "--warmup",
             "--warmup-requests",
             "--num-warmups",
@@ -307,12 +292,12 @@ def _session_options() -> list[click.Parameter]:
             type=int,
             help="Passes over a prompt outside the suite.  [default: 1]",
         ),
-        _option(
+        option(
             "--replay",
             section=section,
             help="Run or JSON Lines file whose tokens are taken as the target's choices.",
         ),
-        _option("--matrix", section=section, help="YAML, TOML or JSON file; or compatibility."),
+        option("--matrix", section=section, help="YAML, TOML or JSON file; or compatibility."),
         AliasedOption(
             ["--config", "-c"],
             aliases=("--scenario",),
@@ -323,13 +308,13 @@ def _session_options() -> list[click.Parameter]:
             help="File with options; also [tool.eaglebench] in pyproject.toml. A flag comes "
             "before EAGLEBENCH_<OPTION>, and that before the file.",
         ),
-        _option(
+        option(
             "--dry-run",
             section=section,
             is_flag=True,
             help="Show cells and an estimate of time; load nothing.",
         ),
-        _option(
+        option(
             "--resume",
             section=section,
             is_flag=False,
@@ -337,20 +322,20 @@ def _session_options() -> list[click.Parameter]:
             envvar=None,
             help="Go on with a run (id, folder, latest).",
         ),
-        _option(
+        option(
             "--continue-on-error",
             section=section,
             is_flag=True,
             help="Record a question that can't run and go on.",
         ),
-        _option("--profile", section=section, is_flag=True, help="Write a torch profiler trace."),
+        option("--profile", section=section, is_flag=True, help="Write a torch profiler trace."),
     ]
 
 
 def _pair_options() -> list[click.Parameter]:
     section = "Session"
     return [
-        _option(
+        option(
             "--pairs",
             "--num-runs",
             "--repeat",
@@ -358,7 +343,7 @@ def _pair_options() -> list[click.Parameter]:
             section=section,
             help="Passes over the questions, LEAST:MOST; times need 8.  [default: 1]",
         ),
-        _option(
+        option(
             "--precision",
             "--convergence-threshold",
             section=section,
@@ -378,7 +363,7 @@ def _output_options() -> list[click.Parameter]:
             help="Where runs are kept.  [default: results]",
         ),
         AliasedOption(["--experiment-name", "-e"], section=section, help="Part of the run's id."),
-        _option(
+        option(
             "--label",
             "--metadata",
             "--tag",
@@ -387,14 +372,14 @@ def _output_options() -> list[click.Parameter]:
             multiple=True,
             help="key=value, kept with the run.",
         ),
-        _option(
+        option(
             "--progress",
             section=section,
             type=click.Choice(("auto", "rich", "plain", "none")),
             help="How progress is shown, on standard error.  [default: auto]",
         ),
         AliasedOption(["--disable-tqdm"], section=section, hidden=True, is_flag=True, envvar=None),
-        _option(
+        option(
             "--format",
             section=section,
             type=click.Choice(("table", "json")),

@@ -29,6 +29,7 @@ _NOT_IN_CONFIG = {
     "format",
     "disable_radix_cache",
     "no_baseline_arm",
+    "use_rejection_sampling",
 }
 
 
@@ -65,6 +66,8 @@ def settle(given: Mapping[str, Any], suite: Suite) -> RunConfig:
     if values.get("algorithm") is not None:
         values["algorithm"] = str(values["algorithm"]).upper()
     values["arms"] = _arms(given, values.get("arms"))
+    if given.get("use_rejection_sampling"):
+        values["sampling_rule"] = _rejection_sampling(given)
     values["suite"] = suite.name
     values["matrix"] = _matrix(given, defaults)
     return make_run_config({name: value for name, value in values.items() if value is not None})
@@ -88,6 +91,14 @@ def _arms(given: Mapping[str, Any], arms: Any) -> tuple[str, ...] | None:
         arms = RunConfig.model_fields["arms"].default if arms is None else arms
         arms = tuple(arm for arm in arms if arm != BASELINE_ARM)
     return None if arms is None else tuple(arms)
+
+
+def _rejection_sampling(given: Mapping[str, Any]) -> str:
+    """The rule that SGLang's switch stands for."""
+    rule = "draft-distribution"
+    if given.get("sampling_rule", rule) != rule:
+        raise UsageError("--use-rejection-sampling and --sampling-rule target-only contradict")
+    return rule
 
 
 def _matrix(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> MatrixSpec | dict[str, Any]:

@@ -11,6 +11,15 @@ the context limit; capacity: the KV pool is full and nobody else is left to pree
 the caller; failed: refused, `error` says why.
 """
 
+SamplingRule = Literal["target-only", "draft-distribution"]
+SAMPLING_RULES: tuple[SamplingRule, ...] = ("target-only", "draft-distribution")
+"""How drawn tokens and drafts are brought together.
+
+target-only: drafts are the head's likeliest tokens, and one is accepted if the target draws it.
+draft-distribution: drafts of a chain are drawn from the head's own distribution q and accepted with
+min(1, p / q); vLLM's probabilistic drafts, SGLang's rejection sampling.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
@@ -21,12 +30,28 @@ class Sampling:
         top_p: smallest set of likeliest tokens with so much probability.
         top_k: so many likeliest tokens; 0 is all.
         coin_key: names seed, question and turn; the same key draws the same tokens.
+        rule: which drafts are made and when one is accepted.
+        threshold_single, threshold_acc: below 1 drafts are accepted too often, see
+            `spec/thresholds.py`.
     """
 
     temperature: float
     coin_key: str
     top_p: float = 1.0
     top_k: int = 0
+    rule: SamplingRule = "target-only"
+    threshold_single: float = 1.0
+    threshold_acc: float = 1.0
+
+    @property
+    def draws_drafts(self) -> bool:
+        """Whether drafts are drawn as well."""
+        return self.rule == "draft-distribution"
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether what comes out does not follow the target's distribution."""
+        return min(self.threshold_single, self.threshold_acc) < 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,7 @@ class Engine:
         if replay is not None and not replay:
             raise UsageError(f"the replay of request {request.request_id} holds no token")
         self._check_token_ids(request)
+        self._check_sampling(request)
         added = EngineRequest(
             request,
             arrival=self._num_arrivals,
@@ -212,6 +213,14 @@ class Engine:
             max_known_tokens=self.config.context_length,
             decode=self.decode,
         )
+
+    def _check_sampling(self, request: GenerationRequest) -> None:
+        draws_drafts = request.sampling is not None and request.sampling.draws_drafts
+        if draws_drafts and not self.runner.shape.is_chain:
+            raise UsageError(
+                f"request {request.request_id}: drafts are drawn in chains; top-k "
+                f"{self.runner.shape.topk} is a tree"
+            )
 
     def _check_token_ids(self, request: GenerationRequest) -> None:
         vocab_size = self.models.target.vocab_size

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from eaglebench.contracts.observation import VerifyStep
 from eaglebench.engine.batch import Batch, WindowView, assemble
-from eaglebench.engine.choosing import choose
+from eaglebench.engine.choosing import choose, make_drawing
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
@@ -173,6 +173,7 @@ class StepRunner:
             successor_ids=self._successors(result, start, end),
             feature_rows=result.feature_start + result.kept_rows[start - result.first_new_slot :],
             shape=self._shape(result.row),
+            drawing=make_drawing(request.request.sampling),
         )
 
     def _successors(self, result: RowResult, start: int, end: int) -> NDArray[np.int64]:

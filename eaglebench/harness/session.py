@@ -239,6 +239,9 @@ class Session:
             temperature=config.temperature,
             top_p=config.top_p,
             top_k=config.sampling_top_k,
+            rule=config.sampling_rule,
+            threshold_single=config.accept_threshold_single,
+            threshold_acc=config.accept_threshold_acc,
             coin_key=str(config.seed),
         )
 

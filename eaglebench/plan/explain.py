@@ -5,6 +5,9 @@ from difflib import get_close_matches
 
 from pydantic import BaseModel, ValidationError
 
+_OURS = "Value error, "
+"""What pydantic puts in front of a validator's own words."""
+
 
 def explain_validation(error: ValidationError, model: type[BaseModel]) -> str:
     """What is wrong, finding by finding, joined by semicolons."""
@@ -27,7 +30,10 @@ def _explain(kind: str, location: tuple[int | str, ...], message: str, names: li
         return f"{where}: {unknown_name(str(location[-1]), names)}"
     if kind == "missing":
         return f"{where} is missing"
-    return f"{where}: {message[0].lower()}{message[1:]}" if where else message
+    reason = message.removeprefix(_OURS)
+    if reason == message:
+        reason = f"{message[0].lower()}{message[1:]}"
+    return f"{where}: {reason}" if where else reason
 
 
 def _all_field_names(model: type[BaseModel]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eaglebench.contracts.faults import FAULTS
+from eaglebench.contracts.generation import SamplingRule
 from eaglebench.contracts.knobs import (
     AUTO,
     PREALLOCATIONS,
@@ -107,6 +108,7 @@ class Limits:
     is_speculative: bool
     arms: tuple[str, ...] = ()
     swa_full_tokens_ratio: float = EngineKnobs().swa_full_tokens_ratio
+    sampling_rule: SamplingRule = "target-only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +257,11 @@ def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
     for arm in map(base_arm, limits.arms):
         if knobs.eagle_topk > 1 and arm in FAULTS and FAULTS[arm].needs_chain:
             return f"the arm {arm} is a fault of chains: --eagle-topk must be 1"
+    if knobs.eagle_topk > 1 and limits.sampling_rule != "target-only":
+        return (
+            f"--sampling-rule {limits.sampling_rule} draws chains, and --eagle-topk "
+            f"{knobs.eagle_topk} makes trees; expected --eagle-topk 1, or --sampling-rule target-only"
+        )
     if knobs.page_size > limits.max_total_tokens:
         return (
             f"--page-size {knobs.page_size} is larger than the pool of "

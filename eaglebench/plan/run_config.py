@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from eaglebench.contracts.generation import SamplingRule
 from eaglebench.contracts.knobs import ARMS, BASELINE_ARM, base_arm
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import explain_validation
@@ -11,6 +12,7 @@ from eaglebench.plan.matrix import Limits, MatrixSpec
 from eaglebench.plan.pairs import PairRange, parse_share
 
 Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
 DEFAULT_MODEL = "smollm2-135m"
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _DTYPE_ALIASES = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
@@ -35,6 +37,9 @@ class RunConfig(BaseModel):
         max_new_tokens: most tokens of an answer where the workload sets none.
         temperature: 0 decodes greedily; above it tokens are drawn, the same in every arm.
         top_p, sampling_top_k: which tokens may be drawn; 1 and 0 are all.
+        sampling_rule: whether drafts are the head's likeliest tokens or drawn from its distribution.
+        accept_threshold_single, accept_threshold_acc: below 1 drafts are accepted too often, which
+            is lossy. Greedy decoding ignores them, and the rule as well.
         seed: draws workloads and the order of arms.
         ignore_eos: end tokens don't end an answer.
         stop: texts that end an answer.
@@ -63,15 +68,18 @@ class RunConfig(BaseModel):
     question_fields: dict[str, str] = Field(default_factory=dict)
     max_new_tokens: Positive = 256
     temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top_p: Share = 1.0
     sampling_top_k: Annotated[int, Field(ge=0)] = 0
+    sampling_rule: SamplingRule = "target-only"
+    accept_threshold_single: Share = 1.0
+    accept_threshold_acc: Share = 1.0
     seed: int = 0
     ignore_eos: bool = False
     stop: tuple[str, ...] = ()
     system_prompt: str | None = None
     prompt_format: Literal["chat", "raw"] = "chat"
     max_total_tokens: Positive = 16384
-    swa_full_tokens_ratio: Annotated[float, Field(gt=0, le=1)] = 0.8
+    swa_full_tokens_ratio: Share = 0.8
     context_length: Positive | None = None
     dtype: Literal["float64", "float32", "bfloat16", "float16"] | None = None
     device: str = "cpu"
@@ -134,6 +142,20 @@ class RunConfig(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_thresholds(self) -> "RunConfig":
+        if self.sampling_rule != "target-only" and self.has_thresholds:
+            raise ValueError(
+                "--accept-threshold-single and --accept-threshold-acc belong to --sampling-rule "
+                f"target-only; {self.sampling_rule} has no thresholds"
+            )
+        return self
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether an acceptance threshold is below 1."""
+        return min(self.accept_threshold_single, self.accept_threshold_acc) < 1
+
     @property
     def pair_range(self) -> PairRange:
         """`pairs` as numbers."""
@@ -148,6 +170,7 @@ class RunConfig(BaseModel):
             context_length=self.context_length,
             is_speculative=self.algorithm != "NONE",
             arms=self.arms,
+            sampling_rule=self.sampling_rule,
         )
 
 
@@ -167,12 +190,12 @@ def _as_flags(message: str) -> str:
     """`max_new_tokens: ...` as the user typed it: `--max-new-tokens: ...`."""
     parts = []
     for part in message.split("; "):
-        text = part.replace("value error, ", "")
-        name, colon, rest = text.partition(": ")
+        name, colon, rest = part.partition(": ")
         root = name.split(".")[0]
         if colon and root == "matrix":
-            text = rest
+            parts.append(rest)
         elif colon and root in RunConfig.model_fields:
-            text = f"--{root.replace('_', '-')}: {rest}"
-        parts.append(text)
+            parts.append(f"--{root.replace('_', '-')}: {rest}")
+        else:
+            parts.append(part)
     return "; ".join(parts)

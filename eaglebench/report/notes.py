@@ -102,6 +102,17 @@ def window_notes(models: Mapping[str, Any], config: Mapping[str, Any]) -> list[s
     return [note]
 
 
+def sampling_notes(config: Mapping[str, Any]) -> list[str]:
+    """A word on acceptance thresholds below 1; nothing where there are none, or nothing drafts."""
+    names = ("accept_threshold_single", "accept_threshold_acc")
+    below = [f"{name} {config[name]:g}" for name in names if config.get(name, 1) < 1]
+    if not below or config.get("algorithm") == "NONE":
+        return []
+    if not config.get("temperature"):
+        return [f"{', '.join(below)}: ignored, since temperature 0 verifies greedily, as in SGLang"]
+    return [f"lossy: output does not follow the target's distribution ({', '.join(below)})"]
+
+
 def _axes(matrix: Mapping[str, Any]) -> set[str]:
     """Names of everything that a matrix sets."""
     groups = [matrix.get("axes", {}), *matrix.get("zip", ()), *matrix.get("include", ())]

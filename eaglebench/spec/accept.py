@@ -1,4 +1,4 @@
-"""Greedy acceptance: the path of proposed tokens that the target itself would have chosen.
+"""Acceptance: the path of proposed tokens that the target itself has chosen, greedily or by a draw.
 
 The bonus token is counted here and nowhere else: the target's own choice after the last accepted
 token is always delivered, so a verify step emits `num_accepted + 1` tokens before cutting.
@@ -7,7 +7,7 @@ token is always delivered, so a verify step emits `num_accepted + 1` tokens befo
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eaglebench.spec.proposal import ROOT, Proposal
+from eaglebench.spec.proposal import ROOT, Proposal, verify_row
 
 NUM_BONUS_TOKENS = 1
 
@@ -46,10 +46,10 @@ def accept_greedy(proposal: Proposal, target_ids: Sequence[int]) -> Acceptance:
         raise ValueError(message + f"target choices, got {len(target_ids)}")
     path: list[int] = []
     node = ROOT
-    while (accepted := _child(proposal, node, target_ids[_row(node)])) is not None:
+    while (accepted := _child(proposal, node, target_ids[verify_row(node)])) is not None:
         path.append(accepted)
         node = accepted
-    emitted = [*(drafted[each] for each in path), target_ids[_row(node)]]
+    emitted = [*(drafted[each] for each in path), target_ids[verify_row(node)]]
     return Acceptance(tuple(path), tuple(emitted))
 
 
@@ -61,8 +61,3 @@ def _child(proposal: Proposal, node: int, token_id: int) -> int | None:
         return following if is_there and proposal.token_ids[following] == token_id else None
     children = proposal.children(node)
     return next((child for child in children if proposal.token_ids[child] == token_id), None)
-
-
-def _row(node: int) -> int:
-    """Row of a node among the verified tokens; the root stands in front of the nodes."""
-    return node + 1

@@ -7,6 +7,8 @@
 N tokens are known. Slot i pairs the token after it with feature i, so the extend ends at slot N-2
 with token t_{N-1} and predicts d_1; every further level writes one slot more. K proposed tokens
 need K - 1 slots past the extend: these are the look-ahead slots.
+
+A token is the head's likeliest one, or drawn from its distribution with a coin of its position.
 """
 
 from collections.abc import Sequence
@@ -23,8 +25,20 @@ from eaglebench.kv.tables import BlockTable
 from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.spec.choices import choose_greedy
-from eaglebench.spec.proposal import NOTHING_PROPOSED, Proposal, chain
+from eaglebench.spec.proposal import NOTHING_PROPOSED, DraftOdds, Proposal, chain
+from eaglebench.spec.sampling import Sampler, coin
 from eaglebench.spec.shape import DraftShape
+
+_FIRST_DRAFTED = 1
+"""Positions from the root, which stands at `ExtendRow.end`, to d_1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How drafts are drawn: what makes q of the head's logits, and whose coins."""
+
+    sampler: Sampler
+    coin_key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +52,7 @@ class ExtendRow:
         successor_ids: [end - start] int64.
         feature_rows: [end - start] int64 rows of the target's features that belong to the slots.
         shape: what to propose afterwards; without levels the row only extends.
+        drawing: how drafts of a chain are drawn; None takes the likeliest.
     """
 
     table: BlockTable
@@ -46,6 +61,7 @@ class ExtendRow:
     successor_ids: NDArray[np.int64]
     feature_rows: NDArray[np.int64]
     shape: DraftShape
+    drawing: Drawing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +147,35 @@ class ChainDrafter(Extender):
 
     def _propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
         """Chains for `rows` from their last hidden states; no host sync before the end."""
-        levels: list[tuple[Tensor, Tensor]] = []
-        members: list[list[int]] = []
+        levels: list[_Level] = []
         active = list(range(len(rows)))
         for level in range(max(row.shape.num_levels for row in rows)):
             if level:
-                tokens = levels[-1][0]
+                tokens = levels[-1].tokens
                 keep = [k for k, i in enumerate(active) if rows[i].shape.num_levels > level]
                 if len(keep) < len(active):
                     tokens, hidden = tokens[keep], hidden[keep]
                     active = [active[k] for k in keep]
                 hidden = self._forward_level([rows[i] for i in active], level, tokens, hidden)
-            choices = choose_greedy(self.head.logits(hidden))
-            levels.append((self.head.target_ids(choices.ids), choices.gaps))
-            members.append(active)
-        return _collect(len(rows), members, levels)
+            levels.append(self._choose(rows, active, level, self.head.logits(hidden)))
+        return self._collect(len(rows), levels)
+
+    def _choose(
+        self, rows: Sequence[ExtendRow], active: Sequence[int], level: int, logits: Tensor
+    ) -> "_Level":
+        """One token for each active row, the likeliest or drawn."""
+        ids, gaps = choose_greedy(logits)
+        odds: dict[int, Tensor] = {}
+        for k, index in enumerate(active):
+            drawing = rows[index].drawing
+            if drawing is None:
+                continue
+            position = rows[index].end + _FIRST_DRAFTED + level
+            flip = coin(drawing.coin_key, position, "draft")
+            odds[index] = drawing.sampler.probabilities(logits[k : k + 1])
+            drawn = drawing.sampler.draw(odds[index], odds[index].new_tensor([flip]))
+            ids[k : k + 1], gaps[k : k + 1] = drawn.ids, drawn.gaps
+        return _Level(active, self.head.target_ids(ids), gaps, odds)
 
     def _forward_level(
         self, rows: Sequence[ExtendRow], level: int, tokens: Tensor, hidden: Tensor
@@ -162,15 +192,42 @@ class ChainDrafter(Extender):
         )
         return self.head.forward(tokens, hidden, self.tensor(np.asarray(slots)), plan, self.pool)
 
+    def _collect(self, num_rows: int, levels: Sequence["_Level"]) -> list[Proposal]:
+        """Turn levels into one proposal a row."""
+        token_ids: list[list[int]] = [[] for _ in range(num_rows)]
+        gaps: list[list[float]] = [[] for _ in range(num_rows)]
+        odds: list[list[Tensor]] = [[] for _ in range(num_rows)]
+        for level in levels:
+            chosen = zip(level.active, level.tokens.tolist(), level.gaps.tolist(), strict=True)
+            for index, token, gap in chosen:
+                token_ids[index].append(token)
+                gaps[index].append(gap)
+            for index, probabilities in level.odds.items():
+                odds[index].append(probabilities)
+        return [
+            chain(t, g, self._odds(each)) for t, g, each in zip(token_ids, gaps, odds, strict=True)
+        ]
 
-def _collect(
-    num_rows: int, members: Sequence[Sequence[int]], levels: Sequence[tuple[Tensor, Tensor]]
-) -> list[Proposal]:
-    """Turn per-level tensors into one proposal a row."""
-    token_ids: list[list[int]] = [[] for _ in range(num_rows)]
-    gaps: list[list[float]] = [[] for _ in range(num_rows)]
-    for active, (tokens, level_gaps) in zip(members, levels, strict=True):
-        for index, token, gap in zip(active, tokens.tolist(), level_gaps.tolist(), strict=True):
-            token_ids[index].append(token)
-            gaps[index].append(gap)
-    return [chain(t, g) for t, g in zip(token_ids, gaps, strict=True)]
+    def _odds(self, levels: Sequence[Tensor]) -> DraftOdds | None:
+        """What a chain was drawn from, if it was."""
+        if not levels:
+            return None
+        draft_ids = torch.arange(self.head.draft_vocab_size, device=self.device)
+        return DraftOdds(torch.cat(list(levels)), self.head.target_ids(draft_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """One level of some chains.
+
+    Attributes:
+        active: rows that have this level.
+        tokens: [num_active] int64 target ids.
+        gaps: [num_active] float64.
+        odds: [1, draft_vocab] of the rows whose token was drawn.
+    """
+
+    active: Sequence[int]
+    tokens: Tensor
+    gaps: Tensor
+    odds: dict[int, Tensor]

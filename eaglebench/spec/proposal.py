@@ -6,13 +6,36 @@ position  N    N    N+1        of the token, where N tokens are known
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 ROOT = -1
 """Parent of the nodes of the first level."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftOdds:
+    """What the tokens of a chain were drawn from.
+
+    Attributes:
+        probabilities: [num_nodes, draft_vocab] float64.
+        target_ids: [draft_vocab] int64 target id of every draft id.
+    """
+
+    probabilities: Tensor
+    target_ids: Tensor
+
+    def over_targets(self, vocab_size: int) -> Tensor:
+        """[num_nodes, vocab_size] float64; what the head can't say has probability 0."""
+        num_nodes = len(self.probabilities)
+        spread = torch.zeros(
+            (num_nodes, vocab_size), dtype=torch.float64, device=self.probabilities.device
+        )
+        return spread.index_add_(1, self.target_ids, self.probabilities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +47,13 @@ class Proposal:
         gaps: how close the call was, one a node: the draft's top-2 logit gap in a chain, the
             smallest lead of any choice that shaped the tree otherwise.
         parents: node each one follows, `ROOT` for the first level; empty stands for a chain.
+        odds: what the tokens were drawn from; None where they are the likeliest.
     """
 
     token_ids: tuple[int, ...]
     gaps: tuple[float, ...]
     parents: tuple[int, ...] = ()
+    odds: DraftOdds | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_chain(self) -> bool:
@@ -64,6 +89,13 @@ class Proposal:
 NOTHING_PROPOSED = Proposal((), ())
 
 
-def chain(token_ids: Sequence[int], gaps: Sequence[float]) -> Proposal:
+def chain(
+    token_ids: Sequence[int], gaps: Sequence[float], odds: DraftOdds | None = None
+) -> Proposal:
     """A chain."""
-    return Proposal(tuple(token_ids), tuple(gaps))
+    return Proposal(tuple(token_ids), tuple(gaps), odds=odds)
+
+
+def verify_row(node: int) -> int:
+    """Row of a node among the verified tokens; the root stands in front of the nodes."""
+    return node + 1

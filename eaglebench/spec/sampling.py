@@ -11,11 +11,12 @@ A drafted node is accepted if it holds that token. Siblings differ, so they cove
 each is accepted with exactly its probability; what no sibling covers is what plain sampling would
 have drawn. The coin depends on the position and not on the draft, the batch or the cache: with and
 without speculation the same tokens come out (Leviathan et al. 2023, arXiv:2211.17192, with the draft
-as a point mass).
+as a point mass). Rules that look at the drafts are in `rejection.py` and `thresholds.py`.
 """
 
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -63,7 +64,14 @@ class Sampler:
         Returns:
             Ids, and how far the coin lies from the edge of its interval, in units of a logit.
         """
-        upper = torch.cumsum(self.probabilities(logits), dim=-1)
+        return self.draw(self.probabilities(logits), coins)
+
+    def draw(self, weights: Tensor, coins: Tensor) -> Choices:
+        """The same from probabilities, or from anything in proportion to them.
+
+        A token of weight 0 is never drawn.
+        """
+        upper = torch.cumsum(weights, dim=-1)
         upper = upper / upper[:, -1:]  # rounding must not leave a coin without a token
         ids = torch.searchsorted(upper, coins[:, None], right=True).squeeze(1)
         ids = ids.clamp(max=upper.shape[-1] - 1)
@@ -75,12 +83,20 @@ class Sampler:
         return Choices(ids, edge * STEEPEST * self.temperature)
 
 
-def coin(key: str, position: int) -> float:
-    """A number in [0, 1) that depends on the key and the position of the token it decides.
+Purpose = Literal["target", "draft", "accept"]
+"""What a coin decides: the target's token, a drafted one, or whether that one is accepted."""
 
-    The key names seed, question and turn, so arms, batches and drafts share their coins.
+
+def coin(key: str, position: int, purpose: Purpose = "target") -> float:
+    """A number in [0, 1) that depends on the key, the position of the token it decides, and on what.
+
+    The key names seed, question and turn, so arms, batches and drafts share their coins. At a
+    position only one node lies on the way that is walked, so the position stands for the node. A
+    draft that was thrown away is drawn anew with the same coin: nothing that was delivered has
+    looked at it.
     """
-    digest = sha256(f"{key}/{position}".encode()).digest()
+    name = f"{key}/{position}" if purpose == "target" else f"{key}/{position}/{purpose}"
+    digest = sha256(name.encode()).digest()
     return float(int.from_bytes(digest[:8], "big") >> (64 - _COIN_BITS)) / 2.0**_COIN_BITS
 
 

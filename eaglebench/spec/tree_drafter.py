@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.spec.choices import rank_best
 from eaglebench.spec.drafter import DraftOutcome, Extender, ExtendRow
 from eaglebench.spec.proposal import NOTHING_PROPOSED, ROOT, Proposal
 from eaglebench.spec.tree import TreeGrowth
@@ -64,9 +65,9 @@ class TreeDrafter(Extender):
         exact = logits.double() if logits.dtype == torch.float64 else logits.float()
         log_probs = torch.log_softmax(exact, dim=-1)
         topk = min(max(rows[i].shape.topk for i in active), log_probs.shape[-1] - 1)
-        ranked, order = torch.sort(log_probs, dim=-1, descending=True, stable=True)
-        ids = self.head.target_ids(order[:, :topk].reshape(-1)).view(-1, topk)
-        best = ranked[:, : topk + 1].double()
+        ranked, columns = rank_best(log_probs, topk)
+        ids = self.head.target_ids(columns.reshape(-1)).view(-1, topk)
+        best = ranked.double()
         leads = (best[:, :-1] - best[:, 1:]).min(dim=-1).values.tolist()
         tokens, probs = ids.cpu().numpy(), best[:, :topk].cpu().numpy()
         start = 0

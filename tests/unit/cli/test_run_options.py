@@ -93,7 +93,13 @@ def test_names_of_other_tools(args: list[str], cell: str) -> None:
         (["--eagle-topk", "4", "--num-draft-tokens", "40"], "must be 2 to 21"),
         (["--num-speculative-tokens", "3", "--num-steps", "3"], "can't be given beside it"),
         (["--algorithm", "NONE", "--num-steps", "2"], "drafts nothing"),
-        (["--top-p", "0.9"], "give a --temperature as well"),
+        (["--top-p", "0.9"], "error: --top-p and --sampling-top-k choose among drawn tokens"),
+        (["--sampling-rule", "draft-distribution", "--eagle-topk", "4"], "expected --eagle-topk 1"),
+        (["--use-rejection-sampling", "--sampling-rule", "target-only"], "contradict"),
+        (["--sampling-rule", "exact"], "'exact' is not one of 'target-only', 'draft-distribution'"),
+        (["--accept-threshold-acc", "0"], "--accept-threshold-acc: input should be greater than 0"),
+        (["--accept-threshold-single", "1.1"], "less than or equal to 1"),
+        (["--use-rejection-sampling", "--accept-threshold-acc", "0.9"], "has no thresholds"),
         (["--arms", "radics"], "unknown arm 'radics'"),
         (["--arms", "no-cache", "--no-baseline-arm"], "no arm"),
         (["--arms", "radix", "--disable-radix-cache"], "can't be given together"),
@@ -110,6 +116,20 @@ def test_bad_input_is_refused(args: list[str], words: str) -> None:
     assert (status, out) == (2, "")
     assert words in err
     assert "Traceback" not in err
+
+
+def test_chains_alone_are_left_of_a_matrix_that_draws_drafts() -> None:
+    """Trees are skipped with the reason; SGLang's and vLLM's names mean the same rule."""
+    for rule in (
+        ["--sampling-rule", "draft-distribution"],
+        ["--draft-sample-method", "probabilistic"],
+        ["--speculative-use-rejection-sampling"],
+    ):
+        status, out, err = dry_run("--eagle-topk", "1,4", "--temperature", "0.7", *rule)
+
+        assert (status, err) == (0, "")
+        assert cells(out.split("skipped 1:")[0]) == [DEFAULT_CELL]
+        assert "draws chains" in out.split("skipped 1:")[1]
 
 
 def test_unknown_suite_offers_names() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.contracts.observation import RequestObservation
 from eaglebench.errors import NothingMeasuredError, UsageError
@@ -56,6 +57,26 @@ class _Stopping(ScriptedRuntime):
         return Counting(knobs, [])
 
 
+class _Listening(ScriptedRuntime):
+    """A runtime that remembers how its requests are drawn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: dict[str, set[Sampling | None]] = {}
+
+    def backend(self, knobs: EngineKnobs) -> ScriptedBackend:
+        """A backend that listens."""
+        outer = self
+
+        class Listening(ScriptedBackend):
+            def _observe(self, row: object) -> RequestObservation:
+                request: GenerationRequest = row.request  # type: ignore[attr-defined]
+                outer.heard.setdefault(request.request_id, set()).add(request.sampling)
+                return super()._observe(row)  # type: ignore[arg-type]
+
+        return Listening(knobs, [])
+
+
 def place_of(turn: TurnRecord) -> tuple[str, str, int]:
     """Arm, question and turn."""
     return (turn.arm, turn.question_id, turn.turn)
@@ -76,6 +97,39 @@ def test_order_of_arms_turns_round(tmp_path: Path) -> None:
 
     order = [block.arm for block in folder.blocks()]
     assert order == ["radix", "no-cache", "no-cache", "radix"] * 2
+
+
+def test_every_turn_is_drawn_with_coins_of_its_own(tmp_path: Path) -> None:
+    """Seed, question and turn name them, in both arms alike; the rule comes from the options."""
+    runtime = _Listening()
+    session = make_session(
+        runtime,
+        make_folder(tmp_path),
+        make_talks(2),
+        seed=3,
+        warmup=0,
+        temperature=0.7,
+        top_p=0.9,
+        sampling_top_k=5,
+        accept_threshold_single=0.8,
+        accept_threshold_acc=0.9,
+    )
+
+    session.run()
+
+    assert runtime.heard == {
+        name: {
+            Sampling(
+                temperature=0.7,
+                top_p=0.9,
+                top_k=5,
+                threshold_single=0.8,
+                threshold_acc=0.9,
+                coin_key=f"3/{name}",
+            )
+        }
+        for name in ("q0/0", "q0/1", "q1/0", "q1/1")
+    }
 
 
 def test_odd_seed_starts_with_the_other_arm(tmp_path: Path) -> None:

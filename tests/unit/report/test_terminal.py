@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from eaglebench.report.comparison import comparison_document
-from eaglebench.report.notes import run_notes
+from eaglebench.report.notes import run_notes, sampling_notes
 from eaglebench.report.paste import paste_lines
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.report.terminal import render_run
@@ -106,3 +106,21 @@ def test_comparison_document_is_json(tmp_path: Path) -> None:
     assert sum(entry["turns_by_class"].values()) == entry["turns"] == 7
     assert [pair["question_id"] for pair in entry["parted"]] == ["odd"]
     assert sum(entry["log_ratio"]) == pytest.approx(log(1 + entry["throughput_change"]))
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"temperature": 0.7}, []),
+        ({"temperature": 0.7, "accept_threshold_acc": 1.0}, []),
+        ({"temperature": 0.7, "accept_threshold_acc": 0.9}, ["lossy", "accept_threshold_acc 0.9"]),
+        ({"temperature": 0.0, "accept_threshold_single": 0.5}, ["ignored", "greedily"]),
+        ({"temperature": 0.7, "accept_threshold_acc": 0.9, "algorithm": "NONE"}, []),
+    ],
+)
+def test_thresholds_below_one_are_called_lossy(config: dict[str, object], words: list[str]) -> None:
+    """Where they have an effect; where decoding is greedy, that they have none."""
+    notes = sampling_notes(config)
+
+    assert len(notes) == bool(words)
+    assert all(word in note for word in words for note in notes)

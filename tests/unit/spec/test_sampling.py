@@ -9,7 +9,9 @@ from scipy import stats
 
 from eaglebench.spec.accept import accept_greedy
 from eaglebench.spec.proposal import ROOT, Proposal
-from eaglebench.spec.sampling import Sampler, coin
+from eaglebench.spec.sampling import Purpose, Sampler, coin
+from eaglebench.spec.tree import TreeGrowth
+from tests import tiny_vocabulary as tiny
 
 LOGITS = torch.tensor([[1.0, 0.5, -0.5, 2.0, 0.0, -3.0]])
 DRAWS = 20_000
@@ -29,6 +31,19 @@ def test_coins_are_uniform_and_keyed() -> None:
     assert stats.kstest(drawn, "uniform").pvalue > LEAST_P
     assert coin("a", 3) == coin("a", 3)
     assert len({coin("a", 3), coin("b", 3), coin("a", 4)}) == 3
+
+
+def test_coins_of_one_position_know_nothing_of_each_other() -> None:
+    """What is drafted, accepted and drawn at a position hangs on three independent coins."""
+    purposes: tuple[Purpose, ...] = ("target", "draft", "accept")
+    drawn = np.array([tiny.coins(0, purpose) for purpose in purposes])
+
+    correlations = np.asarray(np.corrcoef(drawn))[np.triu_indices(3, 1)]
+
+    for each in drawn:
+        assert stats.kstest(each, "uniform").pvalue > LEAST_P
+    # five standard deviations of a correlation of independent numbers
+    assert np.abs(correlations).max() < 5 / tiny.DRAWS**0.5
 
 
 @pytest.mark.parametrize(
@@ -78,6 +93,40 @@ def test_a_tree_accepts_each_sibling_with_its_probability(siblings: set[int]) ->
     assert first == ids
     accepted = sum(bool(accept_greedy(proposal, (token, *nodes)).path) for token in ids)
     assert accepted == sum(token in siblings for token in ids)
+
+
+def grow_tree(draft: torch.Tensor, topk: int) -> Proposal:
+    """A tree of two levels over the tiny vocabulary; top-k 1 is a chain."""
+    ranked, order = torch.sort(torch.log_softmax(draft, -1), dim=-1, descending=True)
+    tree = TreeGrowth(topk)
+    for _ in range(2):
+        rows = [tiny.BEHIND + tree.token_ids[c] for c in tree.frontier] or [tiny.AT_ROOT]
+        ids, log_probs = order[rows, :topk].numpy(), ranked[rows, :topk].numpy()
+        tree.grow(ids, log_probs, [0.0] * len(rows))
+    return tree.prune(2 * topk)
+
+
+@pytest.mark.parametrize("sampler", tiny.SAMPLERS)
+@pytest.mark.parametrize("topk", [1, 2, 4])
+@pytest.mark.parametrize("draft", [tiny.TARGET, tiny.OTHER], ids=["same", "other"])
+def test_the_next_two_tokens_follow_the_target(
+    sampler: Sampler, topk: int, draft: torch.Tensor
+) -> None:
+    """Chi-square over fifty thousand pairs, chains and trees, drafted well or badly."""
+    proposal = grow_tree(draft, topk)
+    chosen = [tiny.draw_many(sampler, sampler.probabilities(tiny.TARGET[:1]), 0)]
+    for token, depth in zip(proposal.token_ids, proposal.depths()[1:], strict=True):
+        behind = sampler.probabilities(tiny.TARGET[tiny.BEHIND + token :][:1])
+        chosen.append(tiny.draw_many(sampler, behind, int(depth)))
+
+    tokens = []
+    for draw, choices in enumerate(np.stack(chosen, axis=1).tolist()):
+        emitted = accept_greedy(proposal, choices).emitted_ids
+        first = emitted[0]
+        more = emitted[1] if len(emitted) > 1 else tiny.drawn_behind(sampler, first)[draw]
+        tokens.append((first, int(more)))
+
+    assert tiny.p_value(np.array(tokens), tiny.exact_pairs(sampler)) > tiny.LEAST_P
 
 
 def test_the_gap_is_the_distance_to_the_next_token() -> None:

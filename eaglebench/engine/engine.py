@@ -115,7 +115,8 @@ class Engine:
         ended = list(plan.ended)
         for row in plan.prefill:
             row.request.note_admitted(started_s)
-        results = self.runner.run(plan, self.storage.pages.window_slots) if plan.rows else []
+        with self.storage.pages.unchanged():
+            results = self.runner.run(plan, self.storage.pages.window_slots) if plan.rows else []
         self._audit(results)
         ended += [request for result in results if (request := self._settle(result)) is not None]
         for request in self.scheduler.running:

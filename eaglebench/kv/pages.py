@@ -138,6 +138,25 @@ class PageAllocator:
         """Give back what window layers alone hold of these pages; returns how many pages."""
         return 0
 
+    # --- holding still ------------------------------------------------------------------------
+
+    @property
+    def num_changes(self) -> int:
+        """Calls so far that took pages or gave some back."""
+        return self._changes
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse that anybody takes or frees pages inside: a planned step has all it needs.
+
+        Raises:
+            InvariantError: somebody did.
+        """
+        before = self.num_changes
+        yield
+        if self.num_changes != before:
+            raise InvariantError("pages were taken or freed in the middle of a step")
+
     # --- scratch ------------------------------------------------------------------------------
 
     def backup_state(self) -> AllocatorState:
@@ -167,11 +186,11 @@ class PageAllocator:
         """
         state = self.backup_state()
         lent = self.allocate(num_pages)
-        changes_inside = self._changes
+        changes_inside = self.num_changes
         try:
             yield lent
         finally:
-            foreign = self._changes != changes_inside
+            foreign = self.num_changes != changes_inside
             if lent is not None and not foreign:
                 self._restore_lists(state)
                 self._is_free[lent] = True  # nothing else changed, so no walk over all pages

@@ -123,7 +123,12 @@ class PagePairAllocator(PageAllocator):
         mapped = pages * self.geometry.page_size + self.geometry.offset_in_page(slots)
         return np.where(pages == NO_PAGE, UNALLOCATED_SLOT, mapped)
 
-    # --- scratch ------------------------------------------------------------------------------
+    # --- holding still, scratch ---------------------------------------------------------------
+
+    @property
+    def num_changes(self) -> int:
+        """Calls so far that took pages of either pool or gave some back."""
+        return super().num_changes + self.window_pages.num_changes
 
     def backup_pair(self) -> PagePairState:
         """The state of both pools and the map, to come back to."""
@@ -146,14 +151,14 @@ class PagePairAllocator(PageAllocator):
         """
         state = self.backup_pair()
         lent = self.allocate(num_pages)
-        before = (self.backup_state().changes, self.window_pages.backup_state().changes)
+        before = self.num_changes
         try:
             yield lent
         finally:
-            after = (self.backup_state().changes, self.window_pages.backup_state().changes)
-            if before == after:
+            is_foreign = self.num_changes != before
+            if not is_foreign:
                 self.restore_pair(state)
-        if before != after:
+        if is_foreign:
             raise InvariantError("pages were taken or freed while scratch pages were lent")
 
     # --- audit --------------------------------------------------------------------------------

@@ -162,6 +162,19 @@ def test_a_foreign_change_inside_scratch_is_found() -> None:
         pages.allocate(1)
 
 
+def test_pages_hold_still_while_a_step_runs() -> None:
+    """Taking or freeing inside is an error; doing nothing is not, whatever happened before."""
+    pages = make_allocator()
+    taken = take(pages, 2)
+    with pages.unchanged():
+        pass
+
+    with pytest.raises(InvariantError, match="in the middle of a step"), pages.unchanged():
+        pages.free(taken)
+    with pytest.raises(InvariantError, match="in the middle of a step"), pages.unchanged():
+        pages.allocate(1)
+
+
 def test_a_million_pages_need_no_loop() -> None:
     """Shuffled frees of a large pool come back complete and sorted."""
     pages = make_allocator(1_000_000)

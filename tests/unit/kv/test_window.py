@@ -231,6 +231,10 @@ def test_scratch_comes_back_exactly() -> None:
         pages.release_window(kept)
     with pages.scratch(100) as nothing:
         assert nothing is None
+    more = pages.allocate(1)
+    assert more is not None
+    with pytest.raises(InvariantError, match="in the middle of a step"), pages.unchanged():
+        pages.release_window(more)
 
 
 def test_what_is_locked_is_not_evicted() -> None:

@@ -63,7 +63,7 @@ def _recipe_option(flag: str, help_text: str, name: str | None = None) -> Decora
 @_recipe_option("--batch-tokens", "Most tokens of an update.")
 @_recipe_option("--levels", "Levels of training-time test.")
 @_recipe_option("--level-decay", "Weight of a level, as a factor to the one before.")
-@_recipe_option("--draft-vocab-size", "Tokens that can be proposed.")
+@_recipe_option("--draft-vocab-size", "Most tokens that can be proposed.")
 @click.option(
     "--aux-layer-ids",
     type=ListType(),
@@ -82,10 +82,22 @@ def _recipe_option(flag: str, help_text: str, name: str | None = None) -> Decora
     help="Keep the target's states of all conversations on disk (two bytes a number), so that each "
     "is computed once.",
 )
-@click.option("--dtype", type=click.Choice(("bfloat16", "float32")), default="bfloat16")
-@click.option("--device", default="cpu", show_default=True)
+@click.option(
+    "--dtype",
+    type=click.Choice(("bfloat16", "float32")),
+    default="bfloat16",
+    show_default=True,
+    help="Of the target and of the head's products; the head's weights are float32.",
+)
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--num-threads", type=int, help="Threads of torch.")
-@click.option("--progress", type=click.Choice(("auto", "rich", "plain", "none")), default="auto")
+@click.option(
+    "--progress",
+    type=click.Choice(("auto", "rich", "plain", "none")),
+    default="auto",
+    show_default=True,
+    help="How progress is shown, on standard error.",
+)
 def train_head(
     *,
     model: str,

@@ -21,7 +21,8 @@ class TrainingRecipe:
         batch_tokens: most tokens of one update.
         levels: levels of training-time test, one for each token proposed in a row.
         level_decay: weight of a level's loss, as a factor to the level before.
-        draft_vocab_size: tokens that can be proposed; None is the target's whole vocabulary.
+        draft_vocab_size: most tokens that can be proposed; the target's vocabulary if that is
+            smaller.
         aux_layer_ids: states of the target that feed the head; None is 2, n // 2 and n - 3.
         intermediate_size: width inside the head's MLP; None is the target's.
         matrix_rate: highest learning rate of matrices (Muon).
@@ -41,7 +42,7 @@ class TrainingRecipe:
     batch_tokens: int = 2048
     levels: int = 4
     level_decay: float = 0.8
-    draft_vocab_size: int | None = 8192
+    draft_vocab_size: int = 8192
     aux_layer_ids: tuple[int, ...] | None = None
     intermediate_size: int | None = None
     matrix_rate: float = 0.02

@@ -85,11 +85,10 @@ def check_shape(target: Target, recipe: TrainingRecipe) -> None:
                 f"auxiliary layer {index}: expected 1 to {target.num_layers}, the state that "
                 "enters that layer; the last one is the state after all layers"
             )
-    size = recipe.draft_vocab_size
-    if size is not None and not len(target.stop_token_ids) < size <= target.vocab_size:
+    least = len(target.stop_token_ids) + 1  # an end and something to say before it
+    if recipe.draft_vocab_size < least:
         raise UsageError(
-            f"a draft vocabulary of {size}; expected {len(target.stop_token_ids) + 1} to "
-            f"{target.vocab_size}, the target's"
+            f"a draft vocabulary of {recipe.draft_vocab_size}; expected at least {least}"
         )
 
 

@@ -26,21 +26,19 @@ class DraftVocabulary:
 def choose_vocabulary(
     conversations: Iterable[Conversation],
     *,
-    size: int | None,
+    size: int,
     vocab_size: int,
     always: Sequence[int],
 ) -> DraftVocabulary:
-    """The `size` most frequent tokens of answers.
+    """The `size` most frequent tokens of answers, or all tokens if there are no more.
 
     Args:
         conversations: whose answers are counted.
-        size: how many; None is all.
+        size: how many at most.
         vocab_size: of the target.
         always: ids that are taken whatever their count, such as those that end an answer.
     """
     counts = count_answer_tokens(conversations)
-    if size is None:
-        return DraftVocabulary(torch.arange(vocab_size), 1.0)
     # Of equal counts the lowest id wins; ids that never occur fill what is left.
     ranked = sorted(range(vocab_size), key=lambda token: (-counts[token], token))
     kept = dict.fromkeys([*always, *ranked])

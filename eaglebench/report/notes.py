@@ -37,8 +37,13 @@ def run_notes(
 
 
 def context_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
-    """Acceptance by length of context, where there are several; arms that agree share a line."""
+    """Acceptance by length of context, where there are several; arms that agree share a line.
+
+    Of a run over several cells this would be a page; `show` on a run of one cell has it.
+    """
     first = [turn for turn in turns if turn.round == 0]
+    if len({turn.cell_id for turn in first}) > 1:
+        return []
     by_arm: dict[tuple[str, str], list[MeasuredTurn]] = {}
     for turn in first:
         by_arm.setdefault((turn.cell_id, turn.arm), []).append(turn)

@@ -40,6 +40,14 @@ def test_one_class_of_contexts_is_no_news(tmp_path: Path) -> None:
     assert context_notes(make_turns(tmp_path)) == []
 
 
+def test_several_cells_are_too_many_lines(tmp_path: Path) -> None:
+    """A run over several cells says nothing about contexts."""
+    turns = make_turns(tmp_path, shift=300)
+    elsewhere = [replace(turn, cell_id="page16") for turn in turns]
+
+    assert context_notes([*turns, *elsewhere]) == []
+
+
 def test_steps_past_a_heads_positions_are_counted(tmp_path: Path) -> None:
     """Those that carried no draft, of all that could have."""
     turns = make_turns(tmp_path)

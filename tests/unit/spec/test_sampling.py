@@ -1,5 +1,7 @@
 """Drawing tokens: the right distribution, and the same draw whoever asks."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -19,6 +21,7 @@ LEAST_P = 1e-4
 """A right sampler fails each chi-square test once in 10 000 keys; the keys here are fixed."""
 
 
+@cache
 def coins(count: int, key: str = "k") -> torch.Tensor:
     """Coins of many positions."""
     return torch.tensor([coin(key, position) for position in range(count)], dtype=torch.float64)

@@ -107,6 +107,8 @@ def _summary(report: "HeadReport") -> "Table":
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(overflow="fold")  # a long path is not cut
     for name, text in _findings(report):
         table.add_row(name, text)
     return table

@@ -1,11 +1,13 @@
 """`heads inspect` and `heads convert` on the heads that ship with the package."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from eaglebench.assets.cache import packaged_root
 from eaglebench.cli.main import main
 from tests.checkpoints import (
     make_eagle1_tensors,
@@ -44,11 +46,11 @@ def words_after(out: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "140"])
-def test_names_of_tensors_are_never_cut(columns: str) -> None:
-    """They are what one looks for; the other column folds."""
-    result = CliRunner().invoke(
-        main, ["heads", "inspect", "smollm2-135m-eagle3"], env={"COLUMNS": columns}
-    )
+def test_names_of_tensors_and_paths_are_never_cut(columns: str, tmp_path: Path) -> None:
+    """They are what one looks for; the other column folds, and so does a long path."""
+    folder = tmp_path / ("long" * 20) / "head"
+    shutil.copytree(packaged_root() / "tiny-eagle3", folder)
+    result = CliRunner().invoke(main, ["heads", "inspect", str(folder)], env={"COLUMNS": columns})
 
     assert "midlayer.post_attention_layernorm.weight " in result.stdout
     assert "\u2026" not in result.stdout

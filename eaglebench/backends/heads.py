@@ -72,11 +72,6 @@ def convert_head(
     """
     head = read_published(folder)
     facts = read_facts(target) if target else None
-    if facts is not None:
-        aux = resolve_aux_layers(
-            head.config, head.algorithm, head.form, facts.num_layers, aux_layer_ids
-        )
-        fit_to(head, aux, facts)
     verifier = Verifier(target_name, _architectures(target)) if target else Verifier()
     converted = convert(
         head, HeadFormat(form), target=facts, verifier=verifier, aux_layer_ids=aux_layer_ids

@@ -10,6 +10,7 @@ from eaglebench.backends.embedded import EmbeddedRuntime
 from eaglebench.contracts.backend import ModelChoice, RuntimeInfo
 from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
+from eaglebench.model.device import resolve_device
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
@@ -29,7 +30,7 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
     Raises:
         UsageError: the device is not there, or the models can't be loaded or don't fit each other.
     """
-    device = _device(choice.device)
+    device = resolve_device(choice.device)
     dtype = _dtype(choice.dtype, device)
     if choice.num_threads is not None:
         torch.set_num_threads(choice.num_threads)
@@ -55,16 +56,6 @@ def _load_head(choice: ModelChoice, target: Target) -> DraftHead | None:
     return load_head(
         choice.draft, target, algorithm=choice.algorithm, aux_layer_ids=choice.aux_layer_ids
     )
-
-
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise UsageError(f"unknown device {name!r}", hint="try cpu or cuda") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UsageError("there is no CUDA device here", hint="use --device cpu")
-    return device
 
 
 def _dtype(name: str | None, device: torch.device) -> torch.dtype:

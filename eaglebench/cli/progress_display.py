@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from eaglebench.cli.console import is_live, notice, stderr_console
+from eaglebench.cli.console import is_live, notice
+from eaglebench.cli.live_bar import live_bar
 from eaglebench.harness.progress import Progress, SilentProgress
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def progress_display(choice: str) -> Iterator[Progress]:
     if choice == "none":
         yield SilentProgress()
     elif is_live(choice):
-        with _live_bar() as bar:
+        with live_bar(is_transient=True) as bar:
             yield LiveProgress(bar)
     else:
         yield PlainProgress()
@@ -82,25 +83,3 @@ class LiveProgress:
     def note(self, line: str) -> None:
         """Print a line above the bar."""
         self._bar.console.print(line)
-
-
-@contextmanager
-def _live_bar() -> Iterator["RichProgress"]:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as RichProgress
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with RichProgress(*columns, console=stderr_console(), transient=True) as bar:
-        yield bar

@@ -1,7 +1,6 @@
 """`eaglebench train-head`: a draft head for a target, from nothing but the target."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from eaglebench.cli.options import ListType
 from eaglebench.contracts.training import TrainingRecipe
 
 if TYPE_CHECKING:
-    from eaglebench.contracts.training import Acceptance, TrainingListener, TrainingReport
+    from eaglebench.contracts.training import Acceptance, TrainingReport
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -33,7 +32,10 @@ def _recipe_option(flag: str, help_text: str, name: str | None = None) -> Decora
 @click.command("train-head")
 @click.option("--model", required=True, help="Target: an asset name, a folder or a Hub id.")
 @click.option(
-    *("--output", "out"), required=True, type=click.Path(path_type=Path), help="Folder of the head."
+    *("--output", "out"),
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the head.",
 )
 @click.option(
     *("--start-from", "start_from"), help="A plain EAGLE-3 head to go on from, as for --model."
@@ -123,6 +125,7 @@ def train_head(
     from eaglebench.assets.resolve import resolve_model
     from eaglebench.backends.registry import train_head as make_head
     from eaglebench.cli.console import notice
+    from eaglebench.cli.training_display import training_display
     from eaglebench.contracts.training import TrainingFiles, TrainingMachine
 
     known = {field.name for field in fields(TrainingRecipe)}
@@ -137,7 +140,7 @@ def train_head(
         keeps_studies=keep_studies,
     )
     machine = TrainingMachine(dtype=dtype, device=device, num_threads=num_threads)
-    with _listener(progress) as listener:
+    with training_display(progress) as listener:
         report = make_head(files, recipe, machine, listener)
     for line in _summary(report):
         click.echo(line)
@@ -175,22 +178,3 @@ def _rates(acceptance: "Acceptance") -> str:
         return "nothing to measure on"
     rates = ", ".join(f"{rate:.3f}" for rate in acceptance.rates)
     return f"{acceptance.accepted_per_step:.3f} accepted a step; by position {rates}"
-
-
-@contextmanager
-def _listener(choice: str) -> Iterator["TrainingListener"]:
-    from eaglebench.cli.console import is_live
-    from eaglebench.cli.training_display import (
-        LiveTraining,
-        PlainTraining,
-        SilentTraining,
-        training_bar,
-    )
-
-    if choice == "none":
-        yield SilentTraining()
-    elif is_live(choice):
-        with training_bar() as bar:
-            yield LiveTraining(bar)
-    else:
-        yield PlainTraining()

@@ -4,13 +4,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from eaglebench.cli.console import notice, stderr_console
+from eaglebench.cli.console import is_live, notice
+from eaglebench.cli.live_bar import live_bar
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
+    from eaglebench.contracts.training import TrainingListener
+
 _LINES_A_STAGE = 40
+
+
+@contextmanager
+def training_display(choice: str) -> Iterator["TrainingListener"]:
+    """Progress shown the way the user asked for: `auto`, `rich`, `plain` or `none`."""
+    if choice == "none":
+        yield SilentTraining()
+    elif is_live(choice):
+        with live_bar(is_transient=False) as bar:
+            yield LiveTraining(bar)
+    else:
+        yield PlainTraining()
 
 
 class SilentTraining:
@@ -72,26 +87,3 @@ class LiveTraining:
     def note(self, line: str) -> None:
         """Print a line above the bars."""
         self._bar.console.print(line)
-
-
-@contextmanager
-def training_bar() -> Iterator["RichProgress"]:
-    """The bars, on standard error."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=stderr_console()) as bar:
-        yield bar

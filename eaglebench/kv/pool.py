@@ -14,6 +14,9 @@ from torch import Tensor
 
 from eaglebench.kv.window import WindowSlots
 
+DUMMY_SLOTS = 1
+"""Slots in front that nobody owns, where pages are single slots."""
+
 
 class LayerPools(Protocol):
     """Where the KV of each layer lives."""

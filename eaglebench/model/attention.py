@@ -118,16 +118,11 @@ def _attend(
         .reshape(num_kv_heads, groups * num_queries, head_dim)
     )
     bias = None if row.sees_everything(form.window) else row.bias(query.dtype, form.window, groups)
-    if form.softcap is None and form.sinks is None:
-        attended = F.scaled_dot_product_attention(
-            folded[None], keys[None], values[None], attn_mask=bias, scale=form.scale
-        )[0]
-    else:
-        sinks = None
-        if form.sinks is not None:
-            per_query = form.sinks.view(num_kv_heads, groups, 1).expand(-1, -1, num_queries)
-            sinks = per_query.reshape(num_kv_heads, groups * num_queries, 1)
-        attended = plain_attention(folded, keys, values, bias, form, sinks)
+    sinks = None
+    if form.sinks is not None:
+        per_query = form.sinks.view(num_kv_heads, groups, 1).expand(-1, -1, num_queries)
+        sinks = per_query.reshape(1, num_kv_heads, groups * num_queries, 1)
+    attended = attend(folded[None], keys[None], values[None], bias, form, sinks)
     out.copy_(
         attended.view(num_kv_heads, groups, num_queries, head_dim)
         .permute(2, 0, 1, 3)
@@ -135,7 +130,33 @@ def _attend(
     )
 
 
-def plain_attention(
+def attend(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    bias: Tensor | None,
+    form: AttentionForm,
+    sinks: Tensor | None,
+) -> Tensor:
+    """Attention of queries folded by KV head, fused where the form allows it.
+
+    Args:
+        query: [batch, num_kv_heads, num_folded, head_dim].
+        keys: [batch, num_kv_heads, num_keys, head_dim].
+        values: likewise.
+        bias: added to the scores, broadcast over them; None adds nothing.
+        form: what the layer's attention looks like.
+        sinks: [batch, num_kv_heads, num_folded, 1] of the form; None without sinks.
+
+    Returns:
+        [batch, num_kv_heads, num_folded, head_dim].
+    """
+    if form.softcap is None and sinks is None:
+        return F.scaled_dot_product_attention(query, keys, values, attn_mask=bias, scale=form.scale)
+    return _plain_attention(query, keys, values, bias, form, sinks)
+
+
+def _plain_attention(
     query: Tensor,
     keys: Tensor,
     values: Tensor,
@@ -192,7 +213,7 @@ class PaddedAttention:
             sinks = None
             if form.sinks is not None:
                 sinks = form.sinks.view(1, -1, 1, 1).expand(batch, -1, num_queries, 1)
-            attended = plain_attention(
+            attended = _plain_attention(
                 padded,
                 keys.repeat_interleave(groups, dim=1),
                 values.repeat_interleave(groups, dim=1),

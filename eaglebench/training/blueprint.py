@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ _BLOCKS = {
     "self_attn.": ("q_proj", "k_proj", "v_proj", "o_proj"),
     "mlp.": ("gate_proj", "up_proj", "down_proj"),
 }
+_NORMS = ("input_layernorm", "hidden_norm", "post_attention_layernorm")
 _OUTER = ("fc", "norm", "lm_head")
 _TABLES = ("d2t", "t2d")
 
@@ -194,12 +196,7 @@ def _by_parameter(head: PublishedHead) -> dict[str, Tensor]:
         for name, tensor in head.placed.tensors.items()
         if name not in {*_TABLES, EMBEDDING}
     }
-    with torch.device("meta"):
-        known = set(
-            TrainableHead(
-                HeadSize(hidden=2, mlp=1, heads=1, kv_heads=1, head_dim=2, num_aux=1, vocab=1)
-            ).state_dict()
-        )
+    known = {f"{module}.weight" for module in chain(_OUTER, _NORMS, *_BLOCKS.values())}
     if not is_plain or set(tensors) != known:
         raise UsageError(
             f"{head.path} is not a plain EAGLE-3 head without biases, the one kind that is "

@@ -9,15 +9,12 @@ positions, width] that attention reads without a gather, however the conversatio
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention import AttentionForm, LoopAttention, plain_attention
+from eaglebench.kv.pool import DUMMY_SLOTS, KVPool
+from eaglebench.model.attention import AttentionForm, LoopAttention, attend
 from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
 from eaglebench.model.target import Target
-
-_DUMMY_SLOTS = 1
 
 
 class GridAttention:
@@ -46,21 +43,16 @@ class GridAttention:
         num_kv_heads = keys.shape[1]
         folded = query.view(num_rows, num_kv_heads, num_heads // num_kv_heads, width)
         bias = self._bias(form.window, query.dtype)
-        if form.softcap is None and form.sinks is None:
-            out = F.scaled_dot_product_attention(
-                folded, keys, values, attn_mask=bias, scale=form.scale
-            )
-        else:
-            sinks = form.sinks
-            if sinks is not None:
-                sinks = sinks.view(1, num_kv_heads, -1, 1).expand(num_rows, -1, -1, -1)
-            out = plain_attention(folded, keys, values, bias, form, sinks)
+        sinks = form.sinks
+        if sinks is not None:
+            sinks = sinks.view(1, num_kv_heads, -1, 1).expand(num_rows, -1, -1, -1)
+        out = attend(folded, keys, values, bias, form, sinks)
         return out.reshape(num_rows, num_heads, width)
 
     def _strips(self, pooled: Tensor) -> Tensor:
         """[num_rows, num_kv_heads, used positions, head_dim] view of a layer's K or V."""
         heads, _, width = pooled.shape
-        strips = pooled[:, _DUMMY_SLOTS:].view(heads, -1, self._length, width)
+        strips = pooled[:, DUMMY_SLOTS:].view(heads, -1, self._length, width)
         return strips[:, : self._num_rows, : self._used].transpose(0, 1)
 
     def _bias(self, window: int | None, dtype: torch.dtype) -> Tensor:
@@ -84,12 +76,12 @@ class DecodeGrid:
         self._target = target
         self._device = target.device
         self._prefix_row = num_rows
-        self._pool = target.make_pool(_DUMMY_SLOTS + (num_rows + 1) * length)
+        self._pool = target.make_pool(DUMMY_SLOTS + (num_rows + 1) * length)
         self._compute_prefix(prefix)
 
     def start(self, row: int) -> None:
         """Begin a conversation anew: the prefix is copied, its tokens need not be fed."""
-        first, mine = (_DUMMY_SLOTS + each * self.length for each in (self._prefix_row, row))
+        first, mine = (DUMMY_SLOTS + each * self.length for each in (self._prefix_row, row))
         span = np.arange(self.prefix_len)
         self._pool.move(first + span, mine + span)
 
@@ -122,4 +114,4 @@ class DecodeGrid:
         self._target.forward(ids, positions, plan, self._pool, no_rows, attention=LoopAttention())
 
     def _slots(self, row: Tensor | int, positions: Tensor) -> Tensor:
-        return _DUMMY_SLOTS + row * self.length + positions
+        return DUMMY_SLOTS + row * self.length + positions

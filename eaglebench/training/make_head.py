@@ -28,6 +28,7 @@ from eaglebench.contracts.training import (
     TrainingReport,
 )
 from eaglebench.errors import StorageError, UsageError
+from eaglebench.model.device import resolve_device
 from eaglebench.model.heads.layer import make_rotary
 from eaglebench.model.target import Target
 from eaglebench.model.tokenizer import HubTokenizer
@@ -76,14 +77,13 @@ class HeadMaker:
     ) -> None:
         self._files, self._recipe, self._listener = files, recipe, listener
         self._work = files.out / "training"
+        device = resolve_device(machine.device)
         if machine.num_threads is not None:
             torch.set_num_threads(machine.num_threads)
         self._tokenizer = HubTokenizer.load(files.target)
         self._frame: ChatFrame = read_frame(self._tokenizer)
         disable_progress_bar()
-        self._target = Target.load(
-            files.target, dtype=getattr(torch, machine.dtype), device=torch.device(machine.device)
-        )
+        self._target = Target.load(files.target, dtype=getattr(torch, machine.dtype), device=device)
         self._started = files.start_from and blueprint_of(files.start_from, self._target)
         check_shape(self._target, recipe)
         _claim(self._work, files, recipe)

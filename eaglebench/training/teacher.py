@@ -13,12 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from eaglebench.kv.pool import DUMMY_SLOTS
 from eaglebench.model.attention import LoopAttention
 from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.target import Target
 from eaglebench.training.conversation import Conversation
 
-_DUMMY_SLOTS = 1
 _NOT_ASKED = -1
 
 
@@ -81,7 +81,7 @@ class Teacher:
             torch.tensor([token for each in conversations for token in each.ids], device=device),
             torch.cat([torch.arange(length, device=device) for length in lengths]),
             make_plan(_rows(starts, lengths), device=device, backend="loop"),
-            self.target.make_pool(_DUMMY_SLOTS + sum(lengths)),
+            self.target.make_pool(DUMMY_SLOTS + sum(lengths)),
             rows,
             (*self.aux_layer_ids, self.target.normed_state_id),
             LoopAttention(),
@@ -124,7 +124,7 @@ def _decisions(conversation: Conversation) -> list[int]:
 
 def _rows(starts: Sequence[int], lengths: Sequence[int]) -> list[PlanRow]:
     return [
-        PlanRow(np.arange(start, start + length) + _DUMMY_SLOTS, length)
+        PlanRow(np.arange(start, start + length) + DUMMY_SLOTS, length)
         for start, length in zip(starts, lengths, strict=True)
     ]
 

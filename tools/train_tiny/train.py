@@ -34,8 +34,7 @@ def main() -> None:
     model.to(torch.float32)
     head = make_head(SEED)
     matches = train_head(model, head, options.head_steps, SEED + 2)
-    rope_theta = model.config.rope_parameters["rope_theta"]
-    save_head(head, options.out / "tiny-eagle3", rope_theta, matches)
+    save_head(head, options.out / "tiny-eagle3", model, matches)
     print("match by level on new text:", " ".join(f"{match:.3f}" for match in matches))
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from eaglebench.errors import CheckpointError, StorageError, UsageError
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
-from eaglebench.model.heads.fit import TargetFacts
+from eaglebench.model.heads.fit import TargetFacts, fit_to
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 from eaglebench.model.heads.obstacles import aux_obstacles, head_obstacles, old_readers
 from eaglebench.model.heads.places import LAYER, LM_HEAD, MLP, OUTPUT, QKV, has_bias
@@ -56,11 +56,13 @@ def convert(
         aux_layer_ids: states that feed it, whatever its config says; None asks the config.
 
     Raises:
-        CheckpointError: the format can't say what the head is; everything that stands in the way
-            is listed.
+        CheckpointError: the head does not fit the target, or the format can't say what it is;
+            everything that stands in the way is listed.
     """
     num_layers = target.num_layers if target else None
     aux = resolve_aux_layers(head.config, head.algorithm, head.form, num_layers, aux_layer_ids)
+    if target is not None:
+        fit_to(head, aux, target)
     obstacles = [*head_obstacles(head, to), *aux_obstacles(aux, to, num_layers)]
     if obstacles:
         raise CheckpointError(

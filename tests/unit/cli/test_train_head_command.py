@@ -51,3 +51,15 @@ def test_what_is_wrong_is_said_before_any_compute(
     assert "--aux-layer-ids" in shown
     assert "--updates is 0; expected at least 1" in shown
     assert not out.exists()
+
+
+def test_a_device_that_is_not_there_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the target is loaded, and without a folder left behind."""
+    out = tmp_path / "head"
+    status = invoke("--model", str(TINY), "--output", str(out), *SMALL, "--device", "abacus")
+
+    assert status == 2
+    assert "unknown device 'abacus'" in capsys.readouterr().err
+    assert not out.exists()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from eaglebench.cli.model_options import model_options
 from eaglebench.cli.options import AliasedOption, ListType, PairType, option, refuse_top_k
 from eaglebench.cli.sampling_options import sampling_options
 from eaglebench.cli.settings import apply_settings
@@ -31,7 +32,7 @@ def run_parameters() -> list[click.Parameter]:
     """All parameters of `run`, in the order of its help."""
     return [
         click.Argument(["suite"], required=False),
-        *_model_options(),
+        *model_options(),
         *_speculation_options(),
         *_cache_options(),
         *_question_options(),
@@ -59,41 +60,6 @@ def _axis(
         multiple=True,
         help=help,
     )
-
-
-def _model_options() -> list[click.Parameter]:
-    section = "Models"
-    return [
-        option(
-            "--model",
-            "--model-path",
-            "--target-model",
-            section=section,
-            help="Target: asset name, folder or Hub id.  [default: smollm2-135m]",
-        ),
-        option(
-            "--draft-model",
-            "--speculative-draft-model-path",
-            "--speculative-draft-model",
-            section=section,
-            help="EAGLE head; by default the one that belongs to the target.",
-        ),
-        option(
-            "--dtype",
-            section=section,
-            help="float64, float32, bfloat16 or float16.  [default: float32 on a CPU, bfloat16 on "
-            "a GPU]",
-        ),
-        option("--device", section=section, help="cpu or cuda.  [default: cpu]"),
-        option("--attention-backend", section=section, help="Attention.  [default: auto]"),
-        option("--num-threads", section=section, type=int, help="CPU threads."),
-        option(
-            "--trust-remote-code",
-            section=section,
-            is_flag=True,
-            help="Run Python code that comes with a model.",
-        ),
-    ]
 
 
 def _speculation_options() -> list[click.Parameter]:

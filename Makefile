@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-full compatibility check gate format format-check lint types tests gpu clean
+.PHONY: demo test test-full compatibility check gate format format-check lint types tests mutants gpu clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ types: $(STAMP)
 
 tests: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not full and not slow and not gpu" -n 2
+
+mutants: $(STAMP)  ## plant every declared fault in a copy and see that its tests notice
+	$(BIN)/python -m tools.mutants.run --jobs 2
 
 gpu: $(STAMP)  ## the gpu tests and a short benchmark, on a CUDA machine
 	PYTHON=$(BIN)/python tools/gpu_check.sh

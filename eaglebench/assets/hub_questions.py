@@ -7,6 +7,7 @@ from pathlib import Path
 from eaglebench.assets.cache import cache_root
 from eaglebench.assets.progress import Notice
 from eaglebench.errors import AssetError
+from eaglebench.files import make_folder, write_text
 
 PREFIX = "hf:"
 DEFAULT_SPLIT = "train"
@@ -29,11 +30,10 @@ def fetch_questions(name: str, *, notice: Notice) -> Path:
     if path.is_file():
         return path
     notice(f"looking up the data set {dataset_name}, split {split}")
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(dataset_name, split)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".tmp")
-    partial.write_text("".join(lines), encoding="utf-8")
-    partial.replace(path)
+    rows = _rows(dataset_name, split)
+    lines = [json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows]
+    make_folder(path.parent)
+    write_text(path, "".join(lines))
     return path
 
 
@@ -44,7 +44,7 @@ def _rows(dataset_name: str, split: str) -> list[dict[str, object]]:
     try:
         return list(load_dataset(dataset_name, split=split))
     except (OSError, ValueError, DatasetNotFoundError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise AssetError(
             f"the data set {dataset_name}, split {split}, can't be had: {reason}",
             hint=f"write {PREFIX}OWNER/NAME@SPLIT, or give a file of JSON Lines",

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MIN_WIDTH = 40
+MAX_WIDTH = 10_000
 PLAIN_WIDTH = 140
 """Columns of a table that is piped into a file."""
 
@@ -42,12 +43,10 @@ def is_live(choice: str) -> bool:
 
 
 def _console(*, is_stderr: bool) -> "Console":
-    from rich.console import Console
-
     stream = sys.stderr if is_stderr else sys.stdout
     if stream.isatty():
-        return Console(stderr=is_stderr, width=_narrowest() if _columns() else None)
-    return Console(
+        return _literal_console(stderr=is_stderr, width=_narrowest() if _columns() else None)
+    return _literal_console(
         stderr=is_stderr,
         width=_narrowest() if _columns() else PLAIN_WIDTH,
         no_color=True,
@@ -56,9 +55,16 @@ def _console(*, is_stderr: bool) -> "Console":
     )
 
 
+def _literal_console(**attributes: Any) -> "Console":
+    """A console that shows texts as they are: brackets and colons of a name are no markup."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, **attributes)
+
+
 def _columns() -> int:
     text = os.environ.get("COLUMNS", "")
-    return int(text) if text.isdigit() else 0
+    return min(int(text), MAX_WIDTH) if text.isdecimal() and len(text) < 9 else 0
 
 
 def _narrowest() -> int:

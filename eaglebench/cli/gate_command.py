@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eaglebench.cli.exit_codes import verdict_code
+from eaglebench.errors import UsageError
 
 if TYPE_CHECKING:
     from eaglebench.report.document import ReportDocument
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
 )
 @click.option("--fail-on-new", is_flag=True, help="A cell the baseline lacks is not comparable.")
 @click.option("--strict", is_flag=True, help="Exit with 4 where the times are too noisy to tell.")
-@click.option("--junit", type=click.Path(path_type=Path), help="Also write JUnit XML here.")
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write JUnit XML here; missing folders are made.",
+)
 @click.option(
     "--github-summary",
     is_flag=True,
@@ -68,6 +73,9 @@ def gate(
     from eaglebench.report.verdicts import render_judgement
     from eaglebench.store.run_folder import find_run
 
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if github_summary and not summary:
+        raise UsageError("--github-summary: GITHUB_STEP_SUMMARY is not set")
     policy = Policy(
         rules=parse_rules(fail_on),
         across_environments=across_environments,
@@ -78,21 +86,15 @@ def gate(
         folder, Path(output_dir), baseline, policy, parse_renames(renamed), notice=notice
     )
     render_judgement(judged.judgement, stdout_console())
-    _write_files(judged, junit, is_asked=github_summary)
+    _write_files(judged, junit, summary)
     return verdict_code(judged.judgement.verdict, is_strict=strict)
 
 
-def _write_files(document: "ReportDocument", junit: Path | None, *, is_asked: bool) -> None:
+def _write_files(document: "ReportDocument", junit: Path | None, summary: str | None) -> None:
+    from eaglebench.cli.side_files import append_beside, write_beside
     from eaglebench.report.formats import FORMATS
-    from eaglebench.store.lines import write_text
 
     if junit is not None:
-        write_text(junit, FORMATS["junit"](document))
-    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+        write_beside(junit, FORMATS["junit"](document), "--junit")
     if summary:
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(FORMATS["pr"](document) + "\n")
-    elif is_asked:
-        from eaglebench.errors import UsageError
-
-        raise UsageError("--github-summary: GITHUB_STEP_SUMMARY is not set")
+        append_beside(Path(summary), FORMATS["pr"](document) + "\n", "GITHUB_STEP_SUMMARY")

@@ -4,7 +4,6 @@ Results go to standard output; notices, progress and errors go to standard error
 """
 
 import errno
-import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -12,9 +11,11 @@ from typing import Any
 
 import click
 
-from eaglebench.cli.exit_codes import INTERRUPTED, PASS, exit_code
+from eaglebench.cli.exit_codes import CRASH, INTERRUPTED, PASS, exit_code
 from eaglebench.cli.lazy_group import LazyCommand, LazyGroup
-from eaglebench.errors import EaglebenchError, InvariantError
+from eaglebench.cli.streams import guard_streams, unshown
+from eaglebench.errors import EaglebenchError, InvariantError, StorageError
+from eaglebench.files import why
 
 COMMANDS = {
     "run": LazyCommand("eaglebench.cli.run_command:run", "Measure a suite in every cell and arm."),
@@ -78,9 +79,9 @@ class MainGroup(LazyGroup):
         return run(*args, standalone_mode=False, **extra)
 
     def _status(self, args: Sequence[str] | None, *more: Any, **extra: Any) -> int:
+        guard_streams()
         try:
             result = self._run(args, *more, **extra)
-            sys.stdout.flush()
         except EaglebenchError as error:
             _complain(error)
             return exit_code(error)
@@ -91,11 +92,22 @@ class MainGroup(LazyGroup):
             click.echo("interrupted", err=True)
             return INTERRUPTED
         except OSError as error:
-            if error.errno != errno.EPIPE:
-                raise
-            _silence_stdout()
-            return PASS
-        return result if isinstance(result, int) else PASS
+            if error.errno == errno.EPIPE:
+                return PASS
+            failed = StorageError(f"{error.filename or 'a file'} can't be used: {why(error)}")
+            _complain(failed)
+            return exit_code(failed)
+        return _shown(result)
+
+
+def _shown(result: object) -> int:
+    """The status of a command that came to its end: a verdict stands, shown or not."""
+    reason = unshown()
+    if reason is not None:
+        _complain(StorageError(f"standard output can't be written: {reason}"))
+    if isinstance(result, int):
+        return result
+    return PASS if reason is None else CRASH
 
 
 def _complain(error: EaglebenchError) -> None:
@@ -104,11 +116,6 @@ def _complain(error: EaglebenchError) -> None:
         click.echo(f"  try: {error.hint}", err=True)
     if isinstance(error, InvariantError):
         click.echo("  this is a fault in eaglebench, not in your input; please report it", err=True)
-
-
-def _silence_stdout() -> None:
-    """Whoever read our output has gone; keep the interpreter from complaining at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _version() -> str:

@@ -21,6 +21,7 @@ from eaglebench.contracts.backend import ModelChoice, Runtime
 from eaglebench.contracts.knobs import AGAIN, BASELINE_ARM, base_arm
 from eaglebench.contracts.snapshot import AL_DEFINITION
 from eaglebench.errors import UsageError
+from eaglebench.files import check_writable
 from eaglebench.harness.environment import fingerprint, git_state
 from eaglebench.harness.session import Session, SessionPlan
 from eaglebench.plan.replay import Replay
@@ -48,6 +49,7 @@ def measure(plan: Plan, output: RunOutput) -> None:
 def measure_quietly(plan: Plan, output: RunOutput) -> RunFolder:
     """Run a plan and keep its results; raises like `measure`."""
     config = plan.config
+    check_writable(Path(output.output_dir), hint="choose another --output-dir")
     replay = read_replay(output.output_dir, config.replay) if config.replay else None
     resumed = folder_to_resume(output.output_dir, plan.resume, config) if plan.resume else None
     if resumed and resumed.manifest()["status"] == "done":

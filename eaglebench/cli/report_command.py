@@ -33,9 +33,9 @@ def report(
     from eaglebench.cli.console import notice
     from eaglebench.cli.judging import judge_folder
     from eaglebench.cli.results import load_document
+    from eaglebench.files import make_folder, write_text
     from eaglebench.gate.policy import Policy, parse_rules
     from eaglebench.report.formats import FORMATS
-    from eaglebench.store.lines import write_text
     from eaglebench.store.run_folder import find_run
 
     folder = find_run(Path(output_dir), run)
@@ -49,5 +49,6 @@ def report(
         click.echo(text, nl=not text.endswith("\n"))
         return
     path = to or folder.path / "report.html"
+    make_folder(path.parent)
     write_text(path, text)
-    notice(f"{path}: {len(text.encode())} bytes")
+    notice(f"{path}: {path.stat().st_size} bytes")

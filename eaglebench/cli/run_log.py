@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eaglebench.errors import StorageError
+from eaglebench.files import append_text
 from eaglebench.harness.progress import Progress
 
 
@@ -36,11 +36,8 @@ class LoggedProgress:
 
     def _write(self, line: str) -> None:
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{stamp} {line}\n")
-        except OSError as error:
-            raise StorageError(
-                f"{self._path} can't be written: {error.strerror or error}",
-                hint="finished questions are kept; free some space and run again with --resume",
-            ) from error
+        append_text(
+            self._path,
+            f"{stamp} {line}\n",
+            hint="finished questions are kept; free some space and run again with --resume",
+        )

@@ -127,7 +127,9 @@ def train_head(
     from eaglebench.cli.console import notice
     from eaglebench.cli.training_display import training_display
     from eaglebench.contracts.training import TrainingFiles, TrainingMachine
+    from eaglebench.files import check_writable
 
+    check_writable(out, hint="choose another --output")
     known = {field.name for field in fields(TrainingRecipe)}
     recipe = TrainingRecipe(**{name: options[name] for name in options if name in known})
     files = TrainingFiles(

@@ -1,6 +1,5 @@
 """Files that hold a matrix or the options of a run: YAML, TOML or JSON."""
 
-import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,8 +9,8 @@ import yaml
 from pydantic import ValidationError
 
 from eaglebench.errors import InputFileError
+from eaglebench.files import kind_of, parse_json, read_text
 from eaglebench.plan.explain import explain_validation
-from eaglebench.plan.jsonl import read_text
 from eaglebench.plan.matrix import MatrixSpec
 from eaglebench.plan.suite import shipped_folder
 
@@ -24,16 +23,16 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """
     text = read_text(path)
     try:
-        value = _decode(path.suffix.lower(), text)
+        value = _decode(path, text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InputFileError(path, f"broken YAML: {error.problem}", line=line) from error
-    except json.JSONDecodeError as error:
-        raise InputFileError(path, f"broken JSON: {error.msg}", line=error.lineno) from error
-    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+    except RecursionError as error:
+        raise InputFileError(path, "nested too deeply") from error
+    except (ValueError, yaml.YAMLError) as error:  # of TOML, and of dates and numbers in YAML
         raise InputFileError(path, f"broken: {error}") from error
     if not isinstance(value, dict):
-        raise InputFileError(path, "expected keys and values")
+        raise InputFileError(path, f"expected keys and values, found {kind_of(value)}")
     return value
 
 
@@ -61,11 +60,12 @@ def underscored(values: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(name).replace("-", "_"): value for name, value in values.items()}
 
 
-def _decode(ending: str, text: str) -> Any:
+def _decode(path: Path, text: str) -> Any:
+    ending = path.suffix.lower()
     if ending == ".toml":
         return tomllib.loads(text)
     if ending == ".json":
-        return json.loads(text)
+        return parse_json(path, text)
     return yaml.safe_load(text)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from eaglebench.errors import InputFileError
-from eaglebench.plan.jsonl import read_jsonl, read_text
+from eaglebench.files import read_text
+from eaglebench.plan.jsonl import read_jsonl
 
 QUESTION_FIELDS = ("question_id", "category", "turns", "prompt")
 """What a field can be mapped to; `prompt` is a text that becomes the only turn."""

@@ -18,6 +18,7 @@ from eaglebench.contracts.snapshot import (
     Snapshot,
 )
 from eaglebench.errors import InputFileError, NothingMeasuredError, UsageError
+from eaglebench.files import make_folder, write_text
 from eaglebench.store.baseline_lines import (
     BASELINE_SCHEMA,
     LINE,
@@ -25,7 +26,6 @@ from eaglebench.store.baseline_lines import (
     HeaderLine,
     NoiseLine,
 )
-from eaglebench.store.lines import write_text
 from eaglebench.store.run_folder import slug
 
 SUFFIX = ".jsonl"
@@ -78,7 +78,7 @@ def write_baseline(root: Path, name: str, snapshot: Snapshot, reason: str) -> Pa
             hint="fewer cells or questions; a baseline is meant for git",
         )
     folder = baselines_folder(root)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     path = folder / f"{slug(name)}{SUFFIX}"
     write_text(path, text)
     return path

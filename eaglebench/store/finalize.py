@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from eaglebench.errors import InputFileError, StorageError
-from eaglebench.store.lines import write_json, write_text
+from eaglebench.files import write_text
+from eaglebench.store.lines import write_json
 from eaglebench.store.records import PromptRecord
 from eaglebench.store.run_folder import RunFolder, list_runs
 
@@ -74,7 +75,9 @@ def _write_parquet(path: Path, records: Sequence[BaseModel]) -> None:
         return
     partial = path.with_name(path.name + ".tmp")
     try:
-        pq.write_table(pa.Table.from_pylist([record.model_dump() for record in records]), partial)
+        table = pa.Table.from_pylist([record.model_dump() for record in records])
+        with partial.open("wb") as file:  # by handle: pyarrow takes only names that are text
+            pq.write_table(table, file)
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from eaglebench.errors import InputFileError, StorageError
+from eaglebench.files import append_text, why, write_text
 
 Line = TypeVar("Line", bound=BaseModel)
 
@@ -21,14 +22,11 @@ def append_lines(path: Path, lines: Iterable[BaseModel]) -> None:
     text = "".join(line.model_dump_json() + "\n" for line in lines)
     if not text:
         return
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise StorageError(
-            f"{path} can't be written: {error.strerror or error}",
-            hint="finished questions are kept; free some space and run again with --resume",
-        ) from error
+    append_text(
+        path,
+        text,
+        hint="finished questions are kept; free some space and run again with --resume",
+    )
 
 
 def read_lines(path: Path, kind: type[Line]) -> tuple[list[Line], str | None]:
@@ -42,7 +40,7 @@ def read_lines(path: Path, kind: type[Line]) -> tuple[list[Line], str | None]:
     except FileNotFoundError:
         return [], None
     except OSError as error:
-        raise InputFileError(path, f"can't be read: {error.strerror or error}") from error
+        raise InputFileError(path, f"can't be read: {why(error)}") from error
     pieces = raw.split(b"\n")
     records: list[Line] = []
     for number, piece in enumerate(pieces, start=1):
@@ -69,11 +67,14 @@ def drop_broken_tail(path: Path) -> None:
     """Cut a file after its last newline, so that appending goes on with a whole line."""
     if not path.exists():
         return
-    raw = path.read_bytes()
-    end = raw.rfind(b"\n") + 1
-    if end < len(raw):
-        with path.open("r+b") as file:
-            file.truncate(end)
+    try:
+        raw = path.read_bytes()
+        end = raw.rfind(b"\n") + 1
+        if end < len(raw):
+            with path.open("r+b") as file:
+                file.truncate(end)
+    except OSError as error:
+        raise StorageError(f"{path} can't be mended: {why(error)}") from error
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -83,14 +84,3 @@ def write_json(path: Path, value: Any) -> None:
         StorageError: the disk refuses; the old file is intact and nothing is left behind.
     """
     write_text(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Like `write_json`, for any text."""
-    partial = path.with_name(path.name + ".tmp")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise StorageError(f"{path} can't be written: {error.strerror or error}") from error

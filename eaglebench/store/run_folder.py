@@ -22,6 +22,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from eaglebench.errors import InputFileError, StorageError, UsageError
+from eaglebench.files import is_file, is_folder, read_json_object, why
 from eaglebench.store.lines import append_lines, drop_broken_tail, read_lines, write_json
 from eaglebench.store.records import (
     SCHEMA_VERSION,
@@ -36,7 +37,7 @@ Status = Literal["running", "done", "failed", "partial"]
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _SLUG_LENGTH = 60
 _TIME_LENGTH = len("20261130T021300Z")
-_LATEST = re.compile(r"latest(?:~(\d+))?")
+_LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
 
 
 def slug(name: str) -> str:
@@ -123,14 +124,7 @@ class RunFolder:
             InputFileError: missing, broken, or of a schema this version does not know.
         """
         path = self.path / "run.json"
-        try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputFileError(path, f"can't be read: {error.strerror or error}") from error
-        except ValueError as error:
-            raise InputFileError(path, f"is no JSON: {error}") from error
-        if not isinstance(manifest, dict):
-            raise InputFileError(path, f"expected an object, found {type(manifest).__name__}")
+        manifest = read_json_object(path)
         version = manifest.get("schema_version")
         if version != SCHEMA_VERSION or isinstance(version, bool):
             raise InputFileError(
@@ -155,13 +149,7 @@ class RunFolder:
         path = self.path / "environment.json"
         if not path.exists():
             return {}
-        try:
-            environment = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputFileError(path, f"can't be read: {error}") from error
-        if not isinstance(environment, dict):
-            raise InputFileError(path, f"expected an object, found {type(environment).__name__}")
-        return environment
+        return read_json_object(path)
 
     def turns(self) -> list[TurnRecord]:
         """All finished turns; a later line for the same turn replaces an earlier one."""
@@ -200,7 +188,8 @@ class RunFolder:
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         try:
-            rows = pq.read_table(parquet).to_pylist()
+            with parquet.open("rb") as file:  # by handle: pyarrow takes only names that are text
+                rows = pq.read_table(file).to_pylist()
             for row in rows[:1]:  # one row of a typed table stands for all of them
                 StepRecord.model_validate(row)
             # a chain's rows may lack parents; finding the default out each time is slow
@@ -215,7 +204,7 @@ def find_run(root: Path, name: str) -> RunFolder:
     Raises:
         UsageError: there is no such run.
     """
-    if name and ((Path(name) / "run.json").is_file()):
+    if name and is_file(Path(name) / "run.json"):
         return RunFolder(Path(name))
     runs = list_runs(root)
     latest = _LATEST.fullmatch(name)
@@ -238,9 +227,12 @@ def list_runs(root: Path) -> list[RunFolder]:
     Where that is equal as well, or a manifest can't be read, the id decides.
     """
     folder = root / "runs"
-    if not folder.is_dir():
+    if not is_folder(folder):
         return []
-    found = [path for path in folder.iterdir() if (path / "run.json").is_file()]
+    try:
+        found = [path for path in folder.iterdir() if is_file(path / "run.json")]
+    except OSError as error:
+        raise InputFileError(folder, f"can't be read: {why(error)}") from error
     seconds = Counter(path.name[:_TIME_LENGTH] for path in found)
     keys = {
         path: (

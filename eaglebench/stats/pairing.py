@@ -26,6 +26,8 @@ PairClass = Literal[
 ]
 
 Tier = Literal["identical", "matched", "diverged", "unpaired"]
+_ROOT = -1
+"""As in `VerifyStep.parents`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,14 @@ class Tau:
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """The first choice in which two arms differ."""
+    """The first choice in which two arms differ.
+
+    Attributes:
+        side: who chose.
+        step: verify step of the turn, from 0.
+        position: of the token that was chosen, in the request, from 0.
+        gap: the smaller lead of the two choices: what noise would have had to overcome.
+    """
 
     side: Literal["target", "draft"]
     step: int
@@ -126,7 +135,7 @@ def first_parting(turn: MeasuredTurn, other: MeasuredTurn) -> Parting | None:
     """Walk both turns in step until a choice differs; None if none does."""
     if turn.output_token_ids[:1] != other.output_token_ids[:1]:
         gaps = [gap for gap in (turn.prefill_gap, other.prefill_gap) if gap is not None]
-        return Parting("target", 0, turn.counters.prompt_tokens - 1, min(gaps, default=0.0))
+        return Parting("target", 0, len(turn.prompt_token_ids), min(gaps, default=0.0))
     for index, (mine, theirs) in enumerate(zip(turn.steps, other.steps, strict=False)):
         parting = _first_difference(index, mine, theirs)
         if parting is not None:
@@ -154,23 +163,38 @@ def _first_difference(index: int, mine: VerifyStep, theirs: VerifyStep) -> Parti
     ):
         if left != right:
             gap = min(mine.target_gaps[node], theirs.target_gaps[node])
-            return Parting("target", index, mine.position + node, gap)
+            return Parting("target", index, mine.position + node + 1, gap)
     return None
 
 
 def _first_tree_difference(index: int, mine: VerifyStep, theirs: VerifyStep) -> Parting | None:
     """Two trees: other nodes are the draft's doing, another walk through the same is the target's.
 
-    Each node carries the smallest lead of any choice that shaped its tree.
+    Each node carries the smallest lead of any choice that shaped its tree. A choice of the target
+    away from the walk changed nothing that came after, so it is passed over.
     """
     if (mine.drafted_ids, mine.parents) != (theirs.drafted_ids, theirs.parents):
         gap = min([*mine.draft_gaps, *theirs.draft_gaps], default=float("inf"))
         return Parting("draft", index, mine.position + 1, gap)
-    if (mine.accepted, mine.emitted) == (theirs.accepted, theirs.emitted):
-        return None
-    gaps = [
-        min(mine.target_gaps[node], theirs.target_gaps[node])
-        for node, (left, right) in enumerate(zip(mine.target_ids, theirs.target_ids, strict=True))
-        if left != right
-    ]
-    return Parting("target", index, mine.position, min(gaps)) if gaps else None
+    node, level = _ROOT, 1
+    while mine.target_ids[_row(node)] == theirs.target_ids[_row(node)]:
+        child = _child(mine, node)
+        if child is None:
+            return None
+        node, level = child, level + 1
+    gap = min(mine.target_gaps[_row(node)], theirs.target_gaps[_row(node)])
+    return Parting("target", index, mine.position + level, gap)
+
+
+def _child(step: VerifyStep, node: int) -> int | None:
+    """The node that holds the target's choice after `node`; None where it was not proposed."""
+    chosen = step.target_ids[_row(node)]
+    for child, parent in enumerate(step.parents):
+        if parent == node and step.drafted_ids[child] == chosen:
+            return child
+    return None
+
+
+def _row(node: int) -> int:
+    """Where the target's choice after a node stands: the root's is the first."""
+    return node - _ROOT

@@ -209,6 +209,39 @@ def test_counts_of_float64_travel() -> None:
     assert judgement.verdict == "PASS"
 
 
+@pytest.mark.parametrize("name", ["target_sha256", "draft_sha256", "tokenizer_sha256"])
+@pytest.mark.parametrize("other", ["c" * 64, None])
+def test_counts_of_float64_are_those_of_their_models(name: str, other: str | None) -> None:
+    """Another target, head or tokenizer is another measurement, even where counts travel."""
+    there = {
+        "dtype": "float64",
+        "target_sha256": "b" * 64,
+        "draft_sha256": "b" * 64,
+        "tokenizer_sha256": "b" * 64,
+    }
+
+    judgement = judge(make_snapshot(exact=there | {name: other}), make_snapshot(exact=there), EXACT)
+
+    assert judgement.verdict == "NOT_COMPARABLE"
+    assert f"{name}: {'cccccccccccc...' if other else None} here" in judgement.findings[0].reason
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_times_need_what_decides_integers_as_well(dtype: str) -> None:
+    """On one machine, in another torch: counts of float64 compare, times never do."""
+    here = {"dtype": dtype, "torch": "2.11.0", "target_sha256": "b" * 64}
+
+    judgement = judge(
+        make_snapshot(exact=here),
+        make_snapshot(exact=here | {"torch": "2.13.0"}),
+        policy("throughput:2%"),
+    )
+
+    (refused,) = judgement.findings
+    assert (refused.verdict, refused.metric) == ("NOT_COMPARABLE", "throughput")
+    assert "torch: 2.11.0 here, 2.13.0 in the baseline" in refused.reason
+
+
 def test_times_need_the_same_machine_class() -> None:
     """Counts compare, times don't, and the key is named."""
     run = make_snapshot(timing={"cpu": "another"})
@@ -253,6 +286,24 @@ def test_throughput_is_the_ratio_in_the_run_against_the_stored_one(
     assert finding.verdict == verdict, finding.reason
 
 
+def test_a_baseline_of_too_few_passes_decides_nothing() -> None:
+    """Seven stored passes against many quiet ones, and a loss of five per cent."""
+    run = make_snapshot(make_arm(noise=noisy(-50_000)))
+
+    seven, eight = (
+        judge(
+            run,
+            make_snapshot(make_arm(noise=noisy(0, pairs=pairs))),
+            policy("throughput:2%"),
+        ).findings[0]
+        for pairs in (7, 8)
+    )
+
+    assert seven.verdict == "INCONCLUSIVE"
+    assert "the baseline has fewer than 8 passes" in seven.reason
+    assert eight.verdict == "REGRESSED"
+
+
 def test_one_of_many_cells_needs_more_evidence() -> None:
     """Holm: a loss that one cell in twenty shows by chance is not called a regression."""
     borderline = noisy(-11_000, sd_ppm=12_300, pairs=16)
@@ -279,6 +330,26 @@ def test_a_drop_at_the_first_position_is_seen_behind_the_mean() -> None:
     judgement = judge(run, make_snapshot(make_arm()), policy("al:1%"))
 
     assert metrics(judgement, "REGRESSED") == {"al at position 1"}
+
+
+@pytest.mark.parametrize(
+    ("accepted_at", "lost"),
+    [
+        ((229, 153), set()),
+        ((227, 160), {"al at position 1"}),
+        ((240, 151), {"al at position 2"}),
+        ((220, 140), {"al at position 1", "al at position 2"}),
+    ],
+)
+def test_a_position_may_lose_half_of_what_is_allowed(
+    accepted_at: tuple[int, int], lost: set[str]
+) -> None:
+    """With a tenth allowed, of 240 and 160 accepted drafts: 228 and 152 are a twentieth less."""
+    run = make_snapshot(make_arm(accepted_at=accepted_at))
+
+    judgement = judge(run, make_snapshot(make_arm()), policy("al:10%"))
+
+    assert metrics(judgement, "REGRESSED") == lost
 
 
 def test_across_environments_acceptance_is_a_claim_about_other_prompts() -> None:

@@ -11,6 +11,7 @@ from eaglebench.contracts.observation import StepTimes
 from eaglebench.stats.acceptance import (
     acceptance_by_context,
     acceptance_by_position,
+    accepted_at,
     pool,
     speed,
 )
@@ -18,6 +19,7 @@ from eaglebench.stats.signflip import sign_flip_p_value
 from eaglebench.store.decode import measured_turns
 from tests.fakes import Plant, ScriptedRuntime
 from tests.sessions import make_folder, make_session, make_talk, make_talks
+from tests.turns import make_step, make_turn
 
 
 def make_turns(root: Path) -> list[MeasuredTurn]:
@@ -63,6 +65,45 @@ def test_lengths_are_ratios_of_sums(tmp_path: Path) -> None:
     assert counts.al_sglang == output / steps
     assert counts.al_vllm == 1 + accepted / steps
     assert counts.emitted == counts.accepted + steps - counts.overrun
+
+
+def make_uneven_turns() -> list[MeasuredTurn]:
+    """Two turns whose five steps accept 2, 0, 2, 1 and 0; the last one carried no draft.
+
+    Two of the third step's tokens were cut, so 8 came from steps, and 2 from prefill.
+    """
+    cut = make_step(14, (6, 7), (6, 7, 0), 2, emitted=1)
+    return [
+        make_turn(make_step(10, (3, 4), (3, 4, 5), 2), make_step(13, (5, 6), (1, 0, 0), 0), cut),
+        make_turn(make_step(10, (3, 4), (3, 9, 0), 1), make_step(12, (), (7,), 0)),
+    ]
+
+
+def test_three_lengths_by_hand() -> None:
+    """8 tokens in 5 steps; 10 with prefill's; 5 accepted in the 4 steps that carried drafts."""
+    counts = pool(make_uneven_turns())
+
+    assert (counts.emitted, counts.output_tokens, counts.verify_steps) == (8, 10, 5)
+    assert (counts.accepted, counts.overrun, counts.num_drafts) == (5, 2, 4)
+    assert counts.acceptance_length == 8 / 5
+    assert counts.al_sglang == 10 / 5
+    assert counts.al_vllm == 1 + 5 / 4
+
+
+def test_positions_by_hand() -> None:
+    """Of four steps with drafts, three accepted the first draft and two the second as well."""
+    turns = make_uneven_turns()
+
+    assert accepted_at(turns) == (3, 2)
+    assert acceptance_by_position(turns) == (3 / 4, 2 / 4)
+    assert 1 + sum(acceptance_by_position(turns)) == pool(turns).al_vllm
+
+
+def test_positions_of_a_tree_are_levels() -> None:
+    """Four nodes on two levels have two positions."""
+    tree = make_step(10, (3, 4, 5, 6), (3, 9, 0, 0, 0), 1, parents=(-1, -1, 0, 0))
+
+    assert accepted_at([make_turn(tree)]) == (1, 0)
 
 
 def test_without_a_verify_step_there_is_no_length() -> None:
@@ -129,6 +170,24 @@ def test_sign_flip_finds_a_planted_loss(tmp_path: Path) -> None:
     assert worse < 0.01
     assert sign_flip_p_value(by_arm["radix"], by_arm["no-cache"]) == 1.0
     assert sign_flip_p_value([], by_arm["radix"]) is None
+
+
+@pytest.mark.parametrize(
+    ("accepted", "chance"), [((0, 0, 0), 1 / 8), ((2, 2, 2), 1.0), ((0, 0, 2), 1 / 2)]
+)
+def test_only_losses_are_surprising(accepted: tuple[int, ...], chance: float) -> None:
+    """Three questions of one step that accepted one draft before: 8 ways to set the signs.
+
+    Three losses come up in one of them, three gains or more of a loss in all. Two losses of one
+    token and a gain of one: their mean lies as low in 4 of 8.
+    """
+    before = [make_turn(make_step(10, (3, 4), (3, 4, 5), 1), question_id=n) for n in "abc"]
+    after = [
+        make_turn(make_step(10, (3, 4), (3, 4, 5), count), question_id=name)
+        for count, name in zip(accepted, "abc", strict=True)
+    ]
+
+    assert sign_flip_p_value(after, before) == pytest.approx(chance)
 
 
 def test_contexts_fall_into_classes_that_double(tmp_path: Path) -> None:

@@ -1,0 +1,79 @@
+"""Turns written down by hand, for tests whose numbers are worked out on paper."""
+
+from dataclasses import replace
+from typing import Any
+
+from eaglebench.contracts.knobs import DraftKnobs
+from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.contracts.observation import RequestCounters, VerifyStep
+
+PROMPT = tuple(range(100, 110))
+"""Ten tokens, so that the first token of an answer stands at position 10."""
+SURE = 5.0
+
+
+def make_step(
+    position: int,
+    drafted: tuple[int, ...],
+    target: tuple[int, ...],
+    accepted: int,
+    **changes: Any,
+) -> VerifyStep:
+    """A verify step in which every choice was sure and nothing was cut."""
+    values: dict[str, Any] = {
+        "position": position,
+        "drafted_ids": drafted,
+        "target_ids": target,
+        "accepted": accepted,
+        "emitted": accepted + 1,
+        "target_gaps": (SURE,) * len(target),
+        "draft_gaps": (SURE,) * len(drafted),
+    }
+    return VerifyStep(**values | changes)
+
+
+def make_turn(
+    *steps: VerifyStep,
+    output: tuple[int, ...] = (),
+    counters: dict[str, int] | None = None,
+    **changes: Any,
+) -> MeasuredTurn:
+    """A turn of these steps behind one token that prefill sampled; its counters follow from them.
+
+    `output` are the tokens delivered; as many zeros as the steps say where it is left out.
+    """
+    emitted = sum(step.emitted for step in steps)
+    accepted = sum(step.accepted for step in steps)
+    delivered = output or (0,) * (emitted + 1)
+    counted = dict.fromkeys(RequestCounters.__dataclass_fields__, 0) | {
+        "prompt_tokens": len(PROMPT),
+        "prefill_tokens_computed": len(PROMPT),
+        "output_tokens": len(delivered),
+        "prefill_sampled": 1,
+        "verify_steps": len(steps),
+        "num_drafts": sum(bool(step.drafted_ids) for step in steps),
+        "drafted": sum(len(step.drafted_ids) for step in steps),
+        "accepted": accepted,
+        "bonus": len(steps),
+        "overrun": accepted + len(steps) - emitted,
+    }
+    turn = MeasuredTurn(
+        cell_id="page1",
+        arm="radix",
+        round=0,
+        question_id="q",
+        turn=0,
+        is_measured=True,
+        page_size=1,
+        draft=DraftKnobs(2, 1, 3),
+        preallocation="none",
+        prompt_token_ids=PROMPT,
+        output_token_ids=delivered,
+        accepted_per_step=tuple(step.accepted for step in steps),
+        steps=steps,
+        prefill_gap=SURE,
+        counters=RequestCounters(**counted | (counters or {})),
+        finish_reason="length",
+        error=None,
+    )
+    return replace(turn, **changes)

@@ -11,6 +11,7 @@ import eaglebench
 
 CACHE_VARIABLE = "EAGLEBENCH_CACHE"
 _BLOCK = 1 << 20
+_NOT_SAID_OF_MODELS = {"_name_or_path", "transformers_version"}
 _WEIGHTS = (".safetensors", ".bin", ".gguf")
 
 
@@ -59,6 +60,23 @@ def model_sha256(folder: Path) -> str:
     if changed:
         _write_known(known)
     return combined.hexdigest()
+
+
+def config_sha256(folder: Path) -> str | None:
+    """A digest of what a model's `config.json` says; None where there is none that can be read.
+
+    Two spellings of one content are one: order and spaces don't count, nor do the names of the
+    folder it was saved from and of the library that saved it.
+    """
+    try:
+        # a byte order mark is no content
+        loaded = json.loads((folder / "config.json").read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(loaded, dict):
+        return None
+    said = {name: value for name, value in loaded.items() if name not in _NOT_SAID_OF_MODELS}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _known_path() -> Path:

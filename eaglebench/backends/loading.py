@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from transformers.utils.logging import disable_progress_bar
 
-from eaglebench.assets.cache import file_sha256, model_sha256
+from eaglebench.assets.cache import config_sha256, file_sha256, model_sha256
 from eaglebench.backends.embedded import EmbeddedRuntime
 from eaglebench.contracts.backend import ModelChoice, RuntimeInfo
 from eaglebench.engine.models import Models
@@ -95,5 +95,7 @@ def _info(choice: ModelChoice, models: Models, tokenizer: HubTokenizer) -> Runti
         kv_bytes_per_slot=slot,
         tokenizer_size=tokenizer.size,
         window=target.window,
+        target_config_sha256=config_sha256(folder),
+        draft_config_sha256=config_sha256(Path(choice.draft)) if head and choice.draft else None,
         window_bytes_per_slot=target.make_hybrid_pool(0, 1).num_bytes if target.window else 0,
     )

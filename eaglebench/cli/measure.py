@@ -27,6 +27,7 @@ from eaglebench.harness.session import Session, SessionPlan
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.report.comparison import comparison_document
+from eaglebench.report.run_key import run_key
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 from eaglebench.store.decode import measured_blocks
 from eaglebench.store.finalize import write_cells_csv, write_comparison, write_tables
@@ -123,7 +124,7 @@ def _run(
     write_tables(folder)
     run = load_run(folder)
     rows = rows_of(run)
-    write_cells_csv(folder, [row.as_dict() for row in rows])
+    write_cells_csv(folder, [{**run_key(run), **row.as_dict()} for row in rows])
     write_comparison(folder, comparison_document(rows, tau_of(run)))
 
 
@@ -161,6 +162,7 @@ def _describe(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:
                 "name": suite.name,
                 "version": suite.version,
                 "sha256": suite.sha256,
+                "questions_sha256": plan.questions.sha256 if plan.questions else None,
                 "n": len(conversations_of(plan, plan.expansion.cells[0], runtime.tokenizer)),
             },
             "models": asdict(runtime.info),

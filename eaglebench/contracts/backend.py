@@ -43,6 +43,8 @@ class RuntimeInfo:
     `aux_layer_ids` come from, `draft_positions` how many positions it was made for (None is no
     limit).
     `tokenizer_size` counts the ids that have text; a padded `vocab_size` is larger.
+    `target_sha256` and `draft_sha256` are digests of weights, `target_config_sha256` and
+    `draft_config_sha256` of what the configs say; None where a backend can't tell.
     `window` is the number of positions that window layers see, None without such layers;
     `window_bytes_per_slot` is their part of `kv_bytes_per_slot`.
     """
@@ -70,6 +72,8 @@ class RuntimeInfo:
     tokenizer_size: int | None = None
     window: int | None = None
     window_bytes_per_slot: int = 0
+    target_config_sha256: str | None = None
+    draft_config_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,8 @@ class MeasuredTurn:
 
     `round` counts passes over the questions from 0. `is_measured` is false for turns that only
     prepare others (a ladder's donors); `error` is set for turns that could not run.
+    `question_sha256` is a digest of everything the question asks, in all its turns; None where it
+    was not recorded.
     """
 
     cell_id: str
@@ -33,6 +35,7 @@ class MeasuredTurn:
     counters: RequestCounters
     finish_reason: str
     error: str | None
+    question_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

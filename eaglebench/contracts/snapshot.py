@@ -17,7 +17,8 @@ class QuestionCounts:
     """One question, all measured turns together.
 
     `output_sha` and `accept_sha` are digests of the output token ids and of the accepted counts
-    step by step; equal digests mean equal turns.
+    step by step; equal digests mean equal turns. `prompts_sha` is one of what was asked
+    (`harness/prompts.py`); None where it was not recorded.
     """
 
     question_id: str
@@ -25,6 +26,7 @@ class QuestionCounts:
     verify_steps: int
     output_sha: str
     accept_sha: str
+    prompts_sha: str | None = None
 
     @property
     def acceptance_length(self) -> float | None:
@@ -83,7 +85,9 @@ class Snapshot:
 
     Attributes:
         name: the run or the baseline, for people.
-        suite, suite_version, suite_sha256: which questions.
+        suite, suite_version, suite_sha256: which suite.
+        questions_sha256: digest of the file of questions; None where it was not recorded. Not
+            compared: what was asked is, question by question.
         workload: options that decide what is computed; they must agree.
         exact, timing: fingerprints; counts need the first, times both.
         created_from: commit of the code, with `-dirty` where it had changes.
@@ -103,3 +107,4 @@ class Snapshot:
     reason: str | None
     is_complete: bool
     arms: tuple[ArmCounts, ...]
+    questions_sha256: str | None = None

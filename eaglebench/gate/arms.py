@@ -20,8 +20,12 @@ def judge_arm(cell_id: str, arm: str, difference: Difference) -> Finding:
     failed = [pair for pair in pairs if pair.kind == "failed"]
     ties = [pair for pair in pairs if pair.kind == "near-tie"]
     compared = [pair for pair in pairs if pair.tier != "unpaired"]
+    others = [pair for pair in pairs if pair.kind == "other-prompts"]
     verdict: Verdict
-    if not compared:
+    if others:
+        verdict, named = "NOT_COMPARABLE", others
+        reason = f"{len(others)} turns ask something else in {difference.against}"
+    elif not compared:
         verdict, reason, named = "NOT_COMPARABLE", "no turn ran in both arms", failed
     elif faults:
         verdict, named = "REGRESSED", faults

@@ -1,18 +1,29 @@
-"""Whether two snapshots may be compared at all, and which names differ if not."""
+"""Whether two snapshots may be compared at all, and what differs if not."""
 
 from collections.abc import Mapping
 
-from eaglebench.contracts.snapshot import Snapshot
+from eaglebench.contracts.snapshot import ArmCounts, Snapshot
 
 PORTABLE_DTYPE = "float64"
 PORTABLE = ("target_sha256", "draft_sha256", "tokenizer_sha256", "dtype")
 """In float64 near-ties do not occur, so counts need only the same models, not the same machine."""
+_MODELS = {
+    "model": ("target_sha256", "target_config_sha256"),
+    "draft_model": ("draft_sha256", "draft_config_sha256"),
+}
+"""Options that name a model, and the digests that say which one it was."""
+_CONFIGS = ("target_config_sha256", "draft_config_sha256")
+"""Digests that older runs don't have."""
+_ASKED = ("question_file", "question_fields")
+"""Options that say where questions come from; what was asked has a digest of its own."""
 
 
 def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     """Why the two measured different work; empty where they did not.
 
-    An option that one of them does not know yet did not exist then, and counts as left alone.
+    Models are told apart by their digests: the same files under another path are the same model,
+    other files under one name are not. An option that one of them does not know yet did not exist
+    then, and counts as left alone.
     """
     found = []
     for name in ("suite", "suite_version", "suite_sha256"):
@@ -20,7 +31,10 @@ def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
         if mine != theirs:
             found.append(f"{name}: {_short(mine)} here, {_short(theirs)} in the baseline")
             break  # a different suite differs in everything else too
-    shared = candidate.workload.keys() & baseline.workload.keys()
+    by_digest = [name for name in _MODELS if _has_digest(name, candidate, baseline)]
+    found += [text for name in by_digest if (text := _other_model(name, candidate, baseline))]
+    passed_over = {*by_digest, *(_ASKED if knows_prompts(candidate, baseline) else ())}
+    shared = candidate.workload.keys() & baseline.workload.keys() - passed_over
     mine, theirs = (
         {name: workload[name] for name in shared}
         for workload in (candidate.workload, baseline.workload)
@@ -28,9 +42,31 @@ def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     return found + _differences(mine, theirs)
 
 
+def knows_prompts(*snapshots: Snapshot) -> bool:
+    """Whether all of them recorded what every question asked."""
+    return all(
+        question.prompts_sha is not None
+        for snapshot in snapshots
+        for arm in snapshot.arms
+        for question in arm.questions
+    )
+
+
+def other_prompts(candidate: ArmCounts, baseline: ArmCounts) -> tuple[str, ...]:
+    """Questions that asked something else under the same id; those not recorded are left out."""
+    theirs = {question.question_id: question.prompts_sha for question in baseline.questions}
+    return tuple(
+        question.question_id
+        for question in candidate.questions
+        if question.prompts_sha is not None
+        and theirs.get(question.question_id) is not None
+        and theirs[question.question_id] != question.prompts_sha
+    )
+
+
 def exact_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     """Facts that decide integers and differ."""
-    mine, theirs = candidate.exact, baseline.exact
+    mine, theirs = _exact(candidate, baseline)
     if mine.get("dtype") == theirs.get("dtype") == PORTABLE_DTYPE:
         mine = {name: mine.get(name) for name in PORTABLE}
         theirs = {name: theirs.get(name) for name in PORTABLE}
@@ -39,9 +75,39 @@ def exact_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
 
 def timing_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     """Facts that decide times and differ; those that decide integers included."""
-    return _differences(candidate.exact, baseline.exact) + _differences(
-        candidate.timing, baseline.timing
+    mine, theirs = _exact(candidate, baseline)
+    return _differences(mine, theirs) + _differences(candidate.timing, baseline.timing)
+
+
+def _exact(
+    candidate: Snapshot, baseline: Snapshot
+) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """Both environments, without digests that one of them is too old to have."""
+    missing = {n for n in _CONFIGS if None in (candidate.exact.get(n), baseline.exact.get(n))}
+    mine, theirs = (
+        {name: value for name, value in each.exact.items() if name not in missing}
+        for each in (candidate, baseline)
     )
+    return mine, theirs
+
+
+def _has_digest(name: str, candidate: Snapshot, baseline: Snapshot) -> bool:
+    weights = _MODELS[name][0]
+    return weights in candidate.exact and weights in baseline.exact
+
+
+def _other_model(name: str, candidate: Snapshot, baseline: Snapshot) -> str | None:
+    """What to say of a model whose digests differ; None where they agree."""
+    mine, theirs = _exact(candidate, baseline)
+    weights, config = _MODELS[name]
+    for digest, what in ((weights, "weights"), (config, "config")):
+        if mine.get(digest) != theirs.get(digest):
+            here, there = (
+                f"{each.workload.get(name) or 'the default'} ({_short(exact.get(digest))})"
+                for each, exact in ((candidate, mine), (baseline, theirs))
+            )
+            return f"{name}: other {what}, {here} here, {there} in the baseline"
+    return None
 
 
 def _differences(mine: Mapping[str, object], theirs: Mapping[str, object]) -> list[str]:

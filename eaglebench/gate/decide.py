@@ -7,7 +7,13 @@ from eaglebench.contracts.knobs import BASELINE_ARM, CACHE_ARMS
 from eaglebench.contracts.snapshot import ArmCounts, Snapshot
 from eaglebench.contracts.verdict import Finding, Judgement, Verdict
 from eaglebench.gate.arms import judge_arm
-from eaglebench.gate.comparable import exact_differences, timing_differences, workload_differences
+from eaglebench.gate.comparable import (
+    exact_differences,
+    knows_prompts,
+    other_prompts,
+    timing_differences,
+    workload_differences,
+)
 from eaglebench.gate.counts import judge_counts
 from eaglebench.gate.policy import Policy
 from eaglebench.gate.positions import judge_positions
@@ -19,6 +25,7 @@ from eaglebench.stats.metrics import ACCEPTANCE, THROUGHPUT
 ArmDifferences = Mapping[tuple[str, str], Difference]
 """Every arm of a run against `no-cache`, by cell and arm."""
 EVERYTHING = "*"
+PROMPTS_UNKNOWN = "prompts not recorded in {}: whether they are the same can't be said"
 
 
 def judge(
@@ -33,10 +40,14 @@ def judge(
         findings.append(_refused("the workloads differ: " + "; ".join(wrong)))
     else:
         pairs = _matched(candidate, baseline)
+        notes += [
+            PROMPTS_UNKNOWN.format(s.name) for s in (baseline, candidate) if not knows_prompts(s)
+        ]
         findings += _missing(candidate, baseline)
         findings += _new(candidate, baseline, policy, notes)
         findings += _failures(pairs)
         pairs = [pair for pair in pairs if _has_same_questions(*pair, findings)]
+        pairs = [pair for pair in pairs if _has_same_prompts(*pair, findings)]
         findings += _counted(pairs, candidate, baseline, policy, notes)
         findings += _timed(pairs, candidate, baseline, policy)
     known = {arm.key for arm in baseline.arms}
@@ -109,6 +120,17 @@ def _has_same_questions(mine: ArmCounts, theirs: ArmCounts, findings: list[Findi
         odd = tuple(sorted(here ^ there))
         findings.append(replace(_on(mine, "NOT_COMPARABLE", reason), questions=odd))
     return False
+
+
+def _has_same_prompts(mine: ArmCounts, theirs: ArmCounts, findings: list[Finding]) -> bool:
+    """Other texts, another chat template or tokenizer make other questions of the same ids."""
+    others = other_prompts(mine, theirs)
+    if others:
+        count = f"{len(others)} of {len(mine.questions)}"
+        reason = f"{count} questions ask something else under the same id: {', '.join(others[:8])}"
+        reason += ", ..." if len(others) > 8 else ""
+        findings.append(replace(_on(mine, "NOT_COMPARABLE", reason), questions=others))
+    return not others
 
 
 def _counted(

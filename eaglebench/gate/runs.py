@@ -9,6 +9,7 @@ from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.lengths import length_finding
 from eaglebench.stats.bootstrap import LengthInterval
 from eaglebench.stats.difference import Difference
+from eaglebench.stats.pairing import NOT_PAIRED, PairClass
 
 
 def judge_runs(
@@ -18,8 +19,13 @@ def judge_runs(
     compared = [pair for pair in difference.pairs if pair.tier != "unpaired"]
     changed = [pair for pair in compared if pair.kind != "identical"]
     clear = [pair for pair in changed if pair.kind != "near-tie"]
+    others = [pair for pair in difference.pairs if pair.kind == "other-prompts"]
     verdict: Verdict
-    if not compared:
+    if others:
+        named = list(dict.fromkeys(pair.question_id for pair in others))
+        reason = f"{len(named)} questions ask something else under the same id"
+        verdict, changed = "NOT_COMPARABLE", others
+    elif not compared:
         verdict, reason = "NOT_COMPARABLE", "no turn ran in both with the same prompt"
     elif not changed:
         verdict, reason = "PASS", f"all {len(compared)} turns identical"
@@ -40,6 +46,6 @@ def _direction(change: float | None) -> Verdict:
 
 
 def _kinds(difference: Difference) -> str:
-    kinds = ("near-tie", "draft-state", "target-state", "failed", "diverged-prompt")
-    counted = ((difference.count(kind), kind) for kind in kinds)  # type: ignore[arg-type]
+    kinds: tuple[PairClass, ...] = ("near-tie", "draft-state", "target-state", *NOT_PAIRED)
+    counted = ((difference.count(kind), kind) for kind in kinds)
     return ", ".join(f"{count} {kind}" for count, kind in counted if count)

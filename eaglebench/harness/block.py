@@ -1,6 +1,7 @@
 """One block of conversations through one arm, timed, and its records."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend
@@ -14,10 +15,14 @@ from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Conversations that run together; `number` counts from 0 within a cell."""
+    """Conversations that run together; `number` counts from 0 within a cell.
+
+    `digests` are those of their questions (`harness/prompts.py`), by question id.
+    """
 
     number: int
     conversations: tuple[Conversation, ...]
+    digests: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +99,7 @@ def _turn(block: Block, place: Place, observation: RequestObservation, asked: As
         question_id=talk.question_id,
         turn=asked.turn,
         category=talk.category,
+        question_sha256=block.digests.get(talk.question_id),
         measured=talk.turns[asked.turn].measured,
         sliding_window=place.sliding_window,
         dtype=place.dtype,

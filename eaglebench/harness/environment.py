@@ -59,6 +59,8 @@ def fingerprint(info: RuntimeInfo, num_threads: int | None) -> dict[str, Any]:
         "target_sha256": info.target_sha256,
         "draft_sha256": info.draft_sha256,
         "tokenizer_sha256": info.tokenizer_sha256,
+        "target_config_sha256": info.target_config_sha256,
+        "draft_config_sha256": info.draft_config_sha256,
         "dtype": info.dtype,
         "device": info.device,
         # products of few rows are computed in the way that suits the CPU (model/linear.py)

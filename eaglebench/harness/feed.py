@@ -1,12 +1,13 @@
 """Turns conversations into requests, one turn at a time, as answers come in."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from eaglebench.contracts.backend import Tokenizer
 from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.contracts.observation import RequestObservation
-from eaglebench.plan.conversation import Conversation, Turn
+from eaglebench.harness.prompts import prompt_token_ids
+from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import Replay, StoredTurn
 
 
@@ -136,36 +137,6 @@ class Feed:
 def request_name(question_id: str, turn: int) -> str:
     """The id of a turn's request, also under a replay."""
     return f"{question_id}/{turn}"
-
-
-def prompt_token_ids(
-    conversation: Conversation, turn: int, answers: Sequence[str], tokenizer: Tokenizer
-) -> tuple[int, ...]:
-    """The prompt of a turn, given the answers to those before it.
-
-    Raises:
-        UsageError: the chat template refuses the conversation.
-    """
-    current = conversation.turns[turn]
-    if current.token_ids is not None:
-        return current.token_ids
-    if conversation.kind == "raw":
-        return tuple(tokenizer.encode(current.text or ""))
-    return tuple(tokenizer.render_chat(_messages(conversation, turn, answers)))
-
-
-def _messages(
-    conversation: Conversation, turn: int, answers: Sequence[str]
-) -> list[Mapping[str, str]]:
-    messages: list[Mapping[str, str]] = []
-    if conversation.system_prompt is not None:
-        messages.append({"role": "system", "content": conversation.system_prompt})
-    earlier: list[Turn] = list(conversation.turns[:turn])
-    for said, answered in zip(earlier, answers, strict=False):
-        messages.append({"role": "user", "content": said.text or ""})
-        messages.append({"role": "assistant", "content": answered})
-    messages.append({"role": "user", "content": conversation.turns[turn].text or ""})
-    return messages
 
 
 def _length(talk: _Talk) -> int:

@@ -22,8 +22,9 @@ from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import NothingMeasuredError, UsageError
 from eaglebench.harness.block import Block, Place, run_block
-from eaglebench.harness.feed import AnswerRule, Feed, prompt_token_ids
+from eaglebench.harness.feed import AnswerRule, Feed
 from eaglebench.harness.progress import Progress
+from eaglebench.harness.prompts import prompt_token_ids, question_digest
 from eaglebench.harness.resume import Finished, prime
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
@@ -41,6 +42,7 @@ _YOUNG = 1
 
 ConversationsOf = Callable[[Cell], Sequence[Conversation]]
 Work = tuple[Cell, Sequence[Conversation]]
+Digests = Mapping[str, str]
 IsPrecise = Callable[[RunFolder, str], bool]
 """Whether a cell's times need no further round; sees interval widths only, never verdicts."""
 
@@ -84,6 +86,7 @@ class Session:
         self.progress = progress
         self.clock = clock
         self._finished = Finished.read(folder)
+        self._digests: dict[str, Digests] = {}
 
     def run(self) -> None:
         """Run what is not on disk yet.
@@ -101,6 +104,7 @@ class Session:
         for cell, conversations in work:
             self._check_window(cell)
             self._check_prompts(cell, conversations)
+            self._digests[cell.cell_id] = self._question_digests(conversations)
         least = range(self.config.pair_range.least)
         self.progress.start(
             sum(
@@ -176,7 +180,9 @@ class Session:
         arms = self.config.arms
         todo = []
         for number, start in enumerate(range(0, len(conversations), size)):
-            block = Block(number, tuple(conversations[start : start + size]))
+            block = Block(
+                number, tuple(conversations[start : start + size]), self._digests[cell.cell_id]
+            )
             is_turned = (number + round_number + self.config.seed) % 2
             for order, arm in enumerate(arms[::-1] if is_turned else arms):
                 if not self._finished.has_block(cell.cell_id, arm, round_number, block):
@@ -261,6 +267,12 @@ class Session:
                 for turn in range(len(talk.turns))
             )
         ]
+
+    def _question_digests(self, conversations: Sequence[Conversation]) -> Digests:
+        tokenizer, replay = self.runtime.tokenizer, self.plan.replay
+        return {
+            talk.question_id: question_digest(talk, tokenizer, replay) for talk in conversations
+        }
 
     def _first_prompt(self, talk: Conversation) -> tuple[int, ...]:
         stored = (self.plan.replay or {}).get((talk.question_id, 0))

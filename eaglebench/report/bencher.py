@@ -1,10 +1,11 @@
-"""Bencher Metric Format: a benchmark a cell and arm, with its measures."""
+"""Bencher Metric Format: a benchmark a setting, cell and arm, with its measures."""
 
 from math import exp
 
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.json_document import finite, json_text
 from eaglebench.report.rows import Row
+from eaglebench.report.run_key import series_name
 from eaglebench.stats.throughput import RatioEstimate
 
 Metric = dict[str, float | None]
@@ -12,7 +13,8 @@ Metric = dict[str, float | None]
 
 def render_bencher(document: ReportDocument) -> str:
     """Measures of every cell and arm; what was not measured is left out."""
-    benchmarks = {f"{row.cell_id}/{row.arm}": _measures(row) for row in document.rows}
+    series = series_name(document.run)
+    benchmarks = {f"{series}/{row.cell_id}/{row.arm}": _measures(row) for row in document.rows}
     return json_text({name: measures for name, measures in benchmarks.items() if measures})
 
 

@@ -6,12 +6,14 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.json_document import finite, json_text
 from eaglebench.report.phrases import NO_VALUE, number, throughput_text
 from eaglebench.report.rows import Row
+from eaglebench.report.run_key import series_name
 
 
 def render_github_benchmark(document: ReportDocument) -> str:
     """Acceptance length and throughput of every cell and arm, as far as they were measured."""
+    series = series_name(document.run)
     entries = [
-        entry
+        {**entry, "name": f"{series} {entry['name']}"}
         for row in document.rows
         for entry in (_acceptance(row), _throughput(row))
         if entry["value"] is not None

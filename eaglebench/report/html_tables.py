@@ -23,6 +23,7 @@ KINDS: tuple[PairClass, ...] = (
     "target-state",
     "draft-state",
     "failed",
+    "other-prompts",
     "near-tie",
     "diverged-prompt",
 )

@@ -11,7 +11,6 @@ from eaglebench.report.phrases import (
     COMPARED,
     LENGTH,
     NO_VALUE,
-    NOT_COMPARED,
     SHARE,
     commit_text,
     fact_text,
@@ -28,7 +27,7 @@ from eaglebench.report.pipe_table import NOTHING, pipe_table
 from eaglebench.report.rows import Row
 from eaglebench.report.run_tables import run_tables
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.pairing import Pair
+from eaglebench.stats.pairing import NOT_PAIRED, Pair
 
 NAMES = ("cell_id", "arm")
 """What a row's values are told apart by; the tables of one cell have them outside."""
@@ -169,7 +168,7 @@ def _positions(rows: Sequence[Row]) -> str:
 def _differences(rows: Sequence[Row]) -> str:
     header = ("cell", "arm", "against", "throughput")
     numbers = (
-        *("acceptance length", *COMPARED, *NOT_COMPARED, "same output", "p(shorter)"),
+        *("acceptance length", *COMPARED, *NOT_PAIRED, "same output", "p(shorter)"),
         *("smallest detectable", "drift over passes"),
     )
     table = [
@@ -179,7 +178,7 @@ def _differences(rows: Sequence[Row]) -> str:
             difference.against,
             throughput_text(difference),
             number(difference.acceptance, SHARE),
-            *(str(difference.count(kind)) for kind in (*COMPARED, *NOT_COMPARED)),
+            *(str(difference.count(kind)) for kind in (*COMPARED, *NOT_PAIRED)),
             str(difference.num_same_output),
             p_text(difference.p_value),
             *_estimates(difference),

@@ -12,12 +12,11 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
 from eaglebench.report.verdicts import questions_text
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.pairing import PairClass
+from eaglebench.stats.pairing import NOT_PAIRED, PairClass
 
 NO_VALUE = "-"
 UNKNOWN = "n/a"
 COMPARED: tuple[PairClass, ...] = ("identical", "near-tie", "draft-state", "target-state")
-NOT_COMPARED: tuple[PairClass, ...] = ("diverged-prompt", "failed")
 LEAST_SHOWN_P = 0.0001
 SHA_LENGTH = 12
 SHARE = "+z.2%"
@@ -73,7 +72,7 @@ def finding_text(finding: Finding) -> str:
 
 def class_counts(difference: Difference) -> str:
     """How many turns are the same, part at near-ties, and part by a fault."""
-    rare = [kind for kind in NOT_COMPARED if difference.count(kind)]
+    rare = [kind for kind in NOT_PAIRED if difference.count(kind)]
     return ", ".join(f"{difference.count(kind)} {kind}" for kind in (*COMPARED, *rare))
 
 

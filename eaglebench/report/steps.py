@@ -8,7 +8,7 @@ from rich.text import Text
 
 from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.contracts.observation import VerifyStep
-from eaglebench.stats.pairing import Pair, Tau
+from eaglebench.stats.pairing import NOT_PAIRED, Pair, Tau
 
 TokenText = Callable[[Sequence[int]], str]
 _CAUSES = {
@@ -51,9 +51,10 @@ def explanation(pair: Pair, other_arm: str, tau: Tau) -> str:
     """Where two arms first part and why, in a sentence."""
     if pair.kind == "identical":
         return f"identical to {other_arm}: the same tokens, accepted in the same steps"
-    if pair.kind in {"failed", "diverged-prompt"}:
+    if pair.kind in NOT_PAIRED:
         reason = {
             "failed": "the turn failed in one of them",
+            "other-prompts": "the question asks something else there",
             "diverged-prompt": "an earlier answer differed, so the prompts do",
         }[pair.kind]
         return f"not paired with {other_arm}: {reason}"

@@ -13,7 +13,7 @@ from eaglebench.report.paste import paste_lines
 from eaglebench.report.rows import Row
 from eaglebench.report.text_table import TextTable
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.pairing import PairClass
+from eaglebench.stats.pairing import NOT_PAIRED
 
 WIDE = 120
 SHOWN_PAIRS = 8
@@ -108,8 +108,7 @@ def _print_difference(row: Row, difference: Difference, console: Console) -> Non
         f"{difference.count('near-tie')} near-ties",
         f"{difference.num_same_output} same output",
     ]
-    other: tuple[PairClass, ...] = ("diverged-prompt", "failed")
-    parts += [f"{difference.count(kind)} {kind}" for kind in other if difference.count(kind)]
+    parts += [f"{difference.count(kind)} {kind}" for kind in NOT_PAIRED if difference.count(kind)]
     if difference.p_value is not None and difference.p_value < 1:
         parts.append(f"p(shorter) = {difference.p_value:.4f}")
     name = f"{row.cell_id} {row.arm}"

@@ -3,6 +3,7 @@
 A turn falls in the first class that fits:
 
     failed            it did not run in one of the arms
+    other-prompts     the question asks something else: other texts, template or tokenizer
     diverged-prompt   the prompts differ (an earlier answer differed): not paired
     identical         same tokens, same accepted counts, step by step
     near-tie          they part where the two best logits were closer than tau
@@ -22,9 +23,17 @@ from eaglebench.contracts.observation import VerifyStep
 from eaglebench.stats.prefix import CommonPrefix, common_prefix
 
 PairClass = Literal[
-    "failed", "diverged-prompt", "identical", "near-tie", "draft-state", "target-state"
+    "failed",
+    "other-prompts",
+    "diverged-prompt",
+    "identical",
+    "near-tie",
+    "draft-state",
+    "target-state",
 ]
 
+NOT_PAIRED: tuple[PairClass, ...] = ("diverged-prompt", "other-prompts", "failed")
+"""Turns that have nothing in common to compare."""
 Tier = Literal["identical", "matched", "diverged", "unpaired"]
 _ROOT = -1
 """As in `VerifyStep.parents`."""
@@ -70,7 +79,7 @@ class Pair:
     @property
     def tier(self) -> Tier:
         """How far the two can be compared: all of it, all tokens, or a common beginning."""
-        if self.kind in {"failed", "diverged-prompt"}:
+        if self.kind in NOT_PAIRED:
             return "unpaired"
         if self.kind == "identical":
             return "identical"
@@ -104,6 +113,8 @@ def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
     kind: PairClass
     if turn.error is not None or other.error is not None:
         kind = "failed"
+    elif _ask_other_things(turn, other):
+        kind = "other-prompts"
     elif turn.prompt_token_ids != other.prompt_token_ids:
         kind = "diverged-prompt"
     elif same_output and turn.accepted_per_step == other.accepted_per_step:
@@ -116,11 +127,16 @@ def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
         question_id=turn.question_id,
         turn=turn.turn,
         kind=kind,
-        has_same_output=same_output,
+        has_same_output=same_output and kind not in NOT_PAIRED,
         verify_steps_difference=difference,
         parting=parting,
         prefix=prefix,
     )
+
+
+def _ask_other_things(turn: MeasuredTurn, other: MeasuredTurn) -> bool:
+    mine, theirs = turn.question_sha256, other.question_sha256
+    return mine is not None and theirs is not None and mine != theirs
 
 
 def _judge(parting: Parting | None, tau: Tau) -> PairClass:

@@ -53,6 +53,7 @@ def make_snapshot(run: MeasuredRun) -> Snapshot:
         created_from=_commit(run),
         reason=None,
         is_complete=run.status == "done",
+        questions_sha256=run.suite.get("questions_sha256"),
         arms=tuple(
             _arm([t for t in first if (t.cell_id, t.arm) == name], run.blocks, *name)
             for name in names
@@ -73,6 +74,7 @@ def question_counts(turns: Iterable[MeasuredTurn]) -> tuple[QuestionCounts, ...]
             verify_steps=sum(turn.counters.verify_steps for turn in mine),
             output_sha=_digest([turn.output_token_ids for turn in mine]),
             accept_sha=_digest([turn.accepted_per_step for turn in mine]),
+            prompts_sha=_short(mine[0].question_sha256),
         )
         for question_id, mine in grouped.items()
     )
@@ -107,6 +109,10 @@ def _noise(blocks: Sequence[MeasuredBlock], cell_id: str, arm: str) -> ArmNoise 
         pairs=estimate.pairs,
         info_tok_s=round(rate.tokens_per_s, 1),
     )
+
+
+def _short(digest: str | None) -> str | None:
+    return None if digest is None else digest[:DIGEST_LENGTH]
 
 
 def _commit(run: MeasuredRun) -> str:

@@ -171,6 +171,7 @@ def _snapshot(
         created_from=header.created_from,
         reason=header.reason,
         is_complete=True,
+        questions_sha256=header.questions_sha256,
         arms=tuple(
             _arm(path, cell, header.questions, noise.get((cell.cell_id, cell.arm)))
             for cell in cells
@@ -187,12 +188,14 @@ def _arm(path: Path, cell: CellLine, questions: list[str], noise: ArmNoise | Non
         )
     if len(set(names)) < len(names):
         raise InputFileError(path, f"{cell.cell_id} {cell.arm}: a question is named twice")
+    unknown: list[str | None] = [None] * len(names)
     columns = zip(
         names,
         cell.emitted_by_q,
         cell.steps_by_q,
         cell.out_sha_by_q,
         cell.accept_sha_by_q,
+        cell.prompts_sha_by_q or unknown,
         strict=True,
     )
     return ArmCounts(
@@ -209,8 +212,9 @@ def _arm(path: Path, cell: CellLine, questions: list[str], noise: ArmNoise | Non
                 verify_steps=steps,
                 output_sha=output_sha,
                 accept_sha=accept_sha,
+                prompts_sha=prompts_sha,
             )
-            for name, emitted, steps, output_sha, accept_sha in columns
+            for name, emitted, steps, output_sha, accept_sha, prompts_sha in columns
         ),
         noise=noise,
     )
@@ -231,6 +235,7 @@ def _lines(snapshot: Snapshot, reason: str) -> Iterable[str]:
         created_from=snapshot.created_from,
         reason=reason,
         questions=questions,
+        questions_sha256=snapshot.questions_sha256,
     )
     yield _text(header)
     for arm in arms:
@@ -255,7 +260,14 @@ def _cell(arm: ArmCounts, questions: list[str]) -> CellLine:
         steps_by_q=[question.verify_steps for question in arm.questions],
         out_sha_by_q=[question.output_sha for question in arm.questions],
         accept_sha_by_q=[question.accept_sha for question in arm.questions],
+        prompts_sha_by_q=_prompts(arm),
     )
+
+
+def _prompts(arm: ArmCounts) -> list[str] | None:
+    """Digests of what was asked, if all are known."""
+    known = [q.prompts_sha for q in arm.questions if q.prompts_sha is not None]
+    return known if len(known) == len(arm.questions) else None
 
 
 def _text(line: HeaderLine | CellLine | NoiseLine) -> str:

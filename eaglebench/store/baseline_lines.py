@@ -34,6 +34,7 @@ class HeaderLine(_Line):
     created_from: str
     reason: str
     questions: list[str]
+    questions_sha256: str | None = None
 
 
 class CellLine(_Line):
@@ -51,6 +52,7 @@ class CellLine(_Line):
     steps_by_q: list[Count]
     out_sha_by_q: list[Digest]
     accept_sha_by_q: list[Digest]
+    prompts_sha_by_q: list[Digest] | None = None
 
     @model_validator(mode="after")
     def _lists_agree(self) -> Self:
@@ -59,6 +61,7 @@ class CellLine(_Line):
             len(self.steps_by_q),
             len(self.out_sha_by_q),
             len(self.accept_sha_by_q),
+            len(self.accept_sha_by_q if self.prompts_sha_by_q is None else self.prompts_sha_by_q),
         }
         if len(lengths) > 1:
             raise ValueError("the lists by question are not equally long")

@@ -81,6 +81,7 @@ def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
         counters=RequestCounters(**{name: getattr(record, name) for name in _COUNTERS}),
         finish_reason=record.finish_reason,
         error=record.error,
+        question_sha256=record.question_sha256,
     )
 
 

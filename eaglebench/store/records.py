@@ -111,6 +111,7 @@ class TurnRecord(_Line):
     prompt_token_ids: list[int]
     output_token_ids: list[int]
     prompt_sha256: str
+    question_sha256: str | None = None
     output_sha256: str
     prefill_gap: float | None
     t_queue_s: float

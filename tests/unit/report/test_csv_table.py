@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from eaglebench.report.csv_table import render_csv
+from eaglebench.report.run_key import run_key
 from tests.unit.report.toy_documents import (
     ODD_NAME,
     in_cells,
@@ -36,7 +37,8 @@ def test_numbers_come_back_in_full(tmp_path: Path, is_empty: bool) -> None:
 
     assert len(lines) == len(document.rows)
     for line, row in zip(lines, document.rows, strict=True):
-        assert line == {name: shown(value) for name, value in row.as_dict().items()}
+        told = {**run_key(document.run), **row.as_dict()}
+        assert line == {name: shown(value) for name, value in told.items()}
 
 
 @pytest.mark.parametrize("name", [ODD_NAME, 'a,"b"', "a\r\nb", "a\rb", "ü;\tx", "\x00"])

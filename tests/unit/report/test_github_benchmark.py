@@ -15,6 +15,8 @@ from tests.unit.report.toy_documents import (
     without_turns,
 )
 
+SERIES = "toy/toy/float32"
+
 
 def read(document: ReportDocument) -> dict[str, dict[str, Any]]:
     """Entries by name; names are unique."""
@@ -30,16 +32,16 @@ def test_every_arm_has_length_and_throughput(tmp_path: Path) -> None:
     entries = read(document)
 
     assert list(entries) == [
-        f"{CELL} {arm} {what}"
+        f"{SERIES} {CELL} {arm} {what}"
         for arm in ("radix", "no-cache")
         for what in ("acceptance length", "throughput")
     ]
-    length = entries[f"{CELL} radix acceptance length"]
+    length = entries[f"{SERIES} {CELL} radix acceptance length"]
     assert (length["unit"], length["value"]) == (
         "tokens/step",
         document.rows[0].counts.acceptance_length,
     )
-    assert entries[f"{CELL} radix throughput"]["unit"] == "token/s"
+    assert entries[f"{SERIES} {CELL} radix throughput"]["unit"] == "token/s"
 
 
 def test_range_is_that_of_the_ratio(tmp_path: Path) -> None:
@@ -47,12 +49,12 @@ def test_range_is_that_of_the_ratio(tmp_path: Path) -> None:
     document = make_document(tmp_path)
     entries = read(with_ratio(document, 1.02))
 
-    assert entries[f"{CELL} radix throughput"]["range"] == "+- 1.00%"
-    assert entries[f"{CELL} radix throughput"]["extra"] == (
+    assert entries[f"{SERIES} {CELL} radix throughput"]["range"] == "+- 1.00%"
+    assert entries[f"{SERIES} {CELL} radix throughput"]["extra"] == (
         "against no-cache: +2.00% +- 1.00% (8 passes)"
     )
-    assert "range" not in entries[f"{CELL} no-cache throughput"]
-    assert "range" not in read(document)[f"{CELL} radix throughput"]
+    assert "range" not in entries[f"{SERIES} {CELL} no-cache throughput"]
+    assert "range" not in read(document)[f"{SERIES} {CELL} radix throughput"]
 
 
 def test_missing_values_are_left_out(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from torch import Tensor
 from eaglebench.contracts.generation import Sampling
 from eaglebench.engine.batch import Batch, num_logits, row_positions
 from eaglebench.engine.plan import Row, VerifyRow
-from eaglebench.spec.choices import Choices, choose_greedy
+from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.drafter import Drawing
 from eaglebench.spec.rejection import choose_by_ratio
 from eaglebench.spec.sampling import Sampler, coin
@@ -30,7 +30,7 @@ def choose(batch: Batch, logits: Tensor) -> Choices:
         chosen = choose_greedy(mine) if sampling is None else _draw(row, sampling, mine)
         ids.append(chosen.ids)
         gaps.append(chosen.gaps)
-    return Choices(torch.cat(ids), torch.cat(gaps))
+    return flag_unusable(Choices(torch.cat(ids), torch.cat(gaps)), logits)
 
 
 def _draw(row: Row, sampling: Sampling, logits: Tensor) -> Choices:

@@ -161,8 +161,8 @@ class Engine:
             replay=None,
             added_s=now_s,
         )
-        refused.finish_reason = "failed"
-        return refused.observe(now_s, error)
+        refused.fail(error)
+        return refused.observe(now_s)
 
     def close(self) -> None:
         """Give the pools back; the engine can't be used afterwards."""

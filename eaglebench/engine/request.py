@@ -63,6 +63,7 @@ class EngineRequest:
         self.tally = Tally()
         self.steps: list[VerifyStep] = []
         self.finish_reason: FinishReason | None = None
+        self.error: str | None = None
         self.prefill_gap: float | None = None
         self.proposal: Proposal = NOTHING_PROPOSED
         self.num_proposed_slots = 0  # slots past N - 1 that hold draft KV of the proposal
@@ -152,6 +153,18 @@ class EngineRequest:
 
     # --- life ---------------------------------------------------------------------------------
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended because something went wrong."""
+        return self.error is not None
+
+    def fail(self, error: str) -> None:
+        """End with `failed`; nothing that was proposed is verified any more."""
+        self.finish_reason = "failed"
+        self.error = error
+        self.proposal = NOTHING_PROPOSED
+        self.num_proposed_slots = 0
+
     def move_to(self, state: RequestState) -> None:
         """Change state.
 
@@ -183,7 +196,7 @@ class EngineRequest:
         if self._prefilled_s is None:
             self._prefilled_s = now_s
 
-    def observe(self, now_s: float, error: str | None = None) -> RequestObservation:
+    def observe(self, now_s: float) -> RequestObservation:
         """What was measured, once the request has ended."""
         if self.finish_reason is None:
             raise InvariantError(f"request {self.request_id} has not ended")
@@ -207,5 +220,5 @@ class EngineRequest:
             ),
             finish_reason=self.finish_reason,
             prefill_gap=self.prefill_gap,
-            error=error,
+            error=self.error,
         )

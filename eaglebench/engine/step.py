@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.contracts.observation import VerifyStep
-from eaglebench.engine.batch import Batch, WindowView, assemble
+from eaglebench.engine.batch import Batch, WindowView, assemble, num_logits
 from eaglebench.engine.choosing import choose, make_drawing
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
 from eaglebench.engine.request import PENDING_ROOT, EngineRequest
+from eaglebench.engine.soundness import head_failure, target_failure
 from eaglebench.engine.stopping import cut
 from eaglebench.kv.pool import KVPool, LayerPools
 from eaglebench.kv.window import WindowSlots
@@ -90,12 +92,13 @@ class StepRunner:
         output = self._forward_target(batch)
         results = self._commit(batch, output)
         self._compact(results, window_slots)
-        if self.drafter is not None and output.aux is not None:
-            self._draft(self.drafter, results, output.aux)
-        else:
-            for result in results:
+        sound = [result for result in results if not result.row.request.has_failed]
+        if self.drafter is None or output.aux is None:
+            for result in sound:
                 request = result.row.request
                 request.draft_valid_len = request.num_written  # no head, so nothing to wait for
+        elif sound:
+            self._draft(self.drafter, sound, output.aux)
         return results
 
     def _forward_target(self, batch: Batch) -> TargetOutput:
@@ -114,21 +117,21 @@ class StepRunner:
     # --- accept, cut, commit ------------------------------------------------------------------
 
     def _commit(self, batch: Batch, output: TargetOutput) -> list[RowResult]:
-        ids: list[int] = []
-        gaps: list[float] = []
-        if len(batch.logit_rows):
-            choices = choose(batch, output.logits)
-            ids, gaps = choices.ids.tolist(), choices.gaps.tolist()
+        ids, gaps, states = _read(batch, output)
         results = []
         for row, start, logit_start, written in zip(
             batch.rows, batch.starts, batch.logit_starts, batch.written, strict=True
         ):
             result = RowResult(row, start, row.request.num_written, written)
-            if isinstance(row, VerifyRow):
-                end = logit_start + row.num_tokens
-                _commit_verify(result, row, ids[logit_start:end], gaps[logit_start:end])
+            end = logit_start + num_logits(row, wants_seam_guess=batch.wants_seam_guess)
+            my_ids, my_gaps = ids[logit_start:end], gaps[logit_start:end]
+            failure = target_failure(row, my_gaps, states[start : start + row.num_tokens])
+            if failure is not None:
+                row.request.fail(failure)
+            elif isinstance(row, VerifyRow):
+                _commit_verify(result, row, my_ids, my_gaps)
             else:
-                _commit_prefill(result, row, ids[logit_start:], gaps[logit_start:])
+                _commit_prefill(result, row, my_ids, my_gaps)
             results.append(result)
         return results
 
@@ -156,6 +159,11 @@ class StepRunner:
             )
             request.tally.draft_forwards += outcome.num_forwards[index]
             result.wrote = np.concatenate([result.wrote, outcome.written[index]])
+            num_sound = outcome.num_sound[index]
+            failure = head_failure(extend, num_sound, request.proposal)
+            if failure is not None:
+                request.fail(failure)
+                request.draft_valid_len = extend.start + num_sound
 
     def _extend_row(self, result: RowResult) -> ExtendRow:
         """Slots committed by this step whose draft KV is to be written, and what follows them."""
@@ -194,6 +202,17 @@ class StepRunner:
         if head is not None and head.max_positions is not None:
             limit = min(limit, head.max_positions)
         return self.shape.at_most(limit - request.num_known)
+
+
+def _read(batch: Batch, output: TargetOutput) -> tuple[list[int], list[float], list[bool]]:
+    """Chosen ids and gaps of the batch's logits, and which tokens have a finite state."""
+    states = output.is_finite
+    if not len(batch.logit_rows):
+        return [], [], states.tolist()
+    choices = choose(batch, output.logits)
+    numbers = torch.cat([choices.gaps.double(), states.double()]).tolist()  # one wait for both
+    num_gaps = len(batch.logit_rows)
+    return choices.ids.tolist(), numbers[:num_gaps], [bool(flag) for flag in numbers[num_gaps:]]
 
 
 def _commit_verify(

@@ -76,10 +76,13 @@ class TargetOutput:
     Attributes:
         logits: [num_logit_rows, vocab], run dtype.
         aux: [num_tokens, num_aux * hidden] hidden states that were asked for, side by side.
+        is_finite: [num_tokens] bool: whether the last hidden state of a token is; where a layer has
+            written NaN or infinite K or V, it is not, since a token attends to itself.
     """
 
     logits: Tensor
     aux: Tensor | None
+    is_finite: Tensor
 
 
 def paged_attention_function(
@@ -293,7 +296,8 @@ class Target:
         )
         hidden: Tensor = output.last_hidden_state[0]
         aux = self._states.take(hidden)
-        return TargetOutput(self.lm_head_logits(hidden.index_select(0, logit_rows)), aux)
+        logits = self.lm_head_logits(hidden.index_select(0, logit_rows))
+        return TargetOutput(logits, aux, torch.isfinite(hidden).all(dim=-1))
 
     def lm_head_logits(self, hidden: Tensor, token_ids: Tensor | None = None) -> Tensor:
         """[num_rows, vocab] logits of normed hidden states, soft cap included.

@@ -11,7 +11,8 @@ class Choices(NamedTuple):
 
     Attributes:
         ids: [num_rows] int64; of equal logits the lowest id wins, here as everywhere.
-        gaps: [num_rows] float64, largest minus second largest logit.
+        gaps: [num_rows] float64, largest minus second largest logit; NaN where no choice can be
+            made, because a logit of the row is NaN or infinite.
     """
 
     ids: Tensor
@@ -21,7 +22,16 @@ class Choices(NamedTuple):
 def choose_greedy(logits: Tensor) -> Choices:
     """Largest logit of each row of `logits` [num_rows, vocab], and its lead over the next."""
     top = torch.topk(logits, 2, dim=-1).values.double()
-    return Choices(torch.argmax(logits, dim=-1), top[:, 0] - top[:, 1])
+    return flag_unusable(Choices(torch.argmax(logits, dim=-1), top[:, 0] - top[:, 1]), logits)
+
+
+def flag_unusable(choices: Choices, logits: Tensor) -> Choices:
+    """The same choices, with gap NaN in rows of `logits` that hold a NaN or an infinite number.
+
+    The flag travels with the gaps, which are read anyway: no further wait for the device.
+    """
+    usable = torch.isfinite(logits).all(dim=-1)
+    return Choices(choices.ids, torch.where(usable, choices.gaps, float("nan")))
 
 
 def rank_best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:

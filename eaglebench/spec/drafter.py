@@ -24,7 +24,7 @@ from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
 from eaglebench.model.attention_plan import PlanRow, make_plan
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.spec.choices import choose_greedy
+from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.proposal import NOTHING_PROPOSED, DraftOdds, Proposal, chain
 from eaglebench.spec.sampling import Sampler, coin
 from eaglebench.spec.shape import DraftShape
@@ -66,11 +66,19 @@ class ExtendRow:
 
 @dataclass(frozen=True, slots=True)
 class DraftOutcome:
-    """What `ChainDrafter.run` did: a proposal a row, and the forwards each row took part in."""
+    """What `ChainDrafter.run` did, row by row.
+
+    Attributes:
+        proposals: what was proposed; a gap of NaN says that the head's logits were not finite.
+        num_forwards: forwards of the head each row took part in.
+        written: slots whose draft KV was written.
+        num_sound: leading slots of [start, end) before the first whose state is NaN or infinite.
+    """
 
     proposals: tuple[Proposal, ...]
     num_forwards: tuple[int, ...]
     written: tuple[NDArray[np.int64], ...]
+    num_sound: tuple[int, ...]
 
 
 class Drafter(Protocol):
@@ -94,8 +102,8 @@ class Extender:
         self.pool = pool
         self.device = device
 
-    def extend(self, rows: Sequence[ExtendRow], aux: Tensor) -> Tensor:
-        """Write draft KV of all rows; returns the last hidden state of each, [num_rows, hidden]."""
+    def extend(self, rows: Sequence[ExtendRow], aux: Tensor) -> "Extended":
+        """Write draft KV of all rows."""
         lengths = [row.end - row.start for row in rows]
         feature_rows = np.concatenate([row.feature_rows for row in rows])
         positions = np.concatenate([np.arange(row.start, row.end) for row in rows])
@@ -112,11 +120,38 @@ class Extender:
             self.pool,
         )
         last = np.cumsum(lengths) - 1  # the last of each row's tokens in the flattened batch
-        return hidden.index_select(0, self.tensor(last))
+        return Extended(
+            hidden.index_select(0, self.tensor(last)), lengths, torch.isfinite(hidden).all(dim=-1)
+        )
 
     def tensor(self, values: NDArray[np.int64]) -> Tensor:
         """Whole numbers on the head's device."""
         return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64)).to(self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """Draft KV of some rows' committed slots, written.
+
+    Attributes:
+        last_hidden: [num_rows, hidden] state of each row's last slot.
+        lengths: slots of each row.
+        is_finite: [sum of lengths] bool: whether the state of each slot is.
+    """
+
+    last_hidden: Tensor
+    lengths: Sequence[int]
+    is_finite: Tensor
+
+    def num_sound(self) -> tuple[int, ...]:
+        """Leading slots of each row with a finite state; reads from the device."""
+        flags: list[bool] = self.is_finite.tolist()
+        counts, start = [], 0
+        for length in self.lengths:
+            mine = flags[start : start + length]
+            counts.append(mine.index(False) if False in mine else length)
+            start += length
+        return tuple(counts)
 
 
 class ChainDrafter(Extender):
@@ -129,7 +164,8 @@ class ChainDrafter(Extender):
             rows: at least one row; each has `start < end`.
             aux: [num_tokens, num_aux * hidden] hidden states of the target for this step's batch.
         """
-        last_hidden = self.extend(rows, aux)
+        extended = self.extend(rows, aux)
+        last_hidden = extended.last_hidden
         proposing = [index for index, row in enumerate(rows) if row.shape.num_levels > 0]
         proposals = [NOTHING_PROPOSED] * len(rows)
         forwards = [1] * len(rows)
@@ -143,7 +179,9 @@ class ChainDrafter(Extender):
                 end = rows[index].end
                 more = rows[index].table.slots(end, end + num_levels - 1)
                 written[index] = np.concatenate([written[index], more])
-        return DraftOutcome(tuple(proposals), tuple(forwards), tuple(written))
+        return DraftOutcome(
+            tuple(proposals), tuple(forwards), tuple(written), extended.num_sound()
+        )
 
     def _propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
         """Chains for `rows` from their last hidden states; no host sync before the end."""
@@ -175,7 +213,8 @@ class ChainDrafter(Extender):
             odds[index] = drawing.sampler.probabilities(logits[k : k + 1])
             drawn = drawing.sampler.draw(odds[index], odds[index].new_tensor([flip]))
             ids[k : k + 1], gaps[k : k + 1] = drawn.ids, drawn.gaps
-        return _Level(active, self.head.target_ids(ids), gaps, odds)
+        chosen = flag_unusable(Choices(ids, gaps), logits) if odds else Choices(ids, gaps)
+        return _Level(active, self.head.target_ids(chosen.ids), chosen.gaps, odds)
 
     def _forward_level(
         self, rows: Sequence[ExtendRow], level: int, tokens: Tensor, hidden: Tensor

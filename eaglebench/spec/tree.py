@@ -44,7 +44,8 @@ class TreeGrowth:
         Args:
             token_ids: [num_frontier, topk] target ids; one row for the root at the first level.
             log_probs: [num_frontier, topk], falling along each row.
-            leads: [num_frontier] smallest lead among a row's choices, the first not taken included.
+            leads: [num_frontier] smallest lead among a row's choices, the first not taken included;
+                NaN where the head's logits were not finite, and then the whole tree has gap NaN.
         """
         first = len(self.token_ids)
         grown_from = self.frontier or [ROOT]
@@ -55,7 +56,8 @@ class TreeGrowth:
             self.parents += [parent] * len(ids)
         new = range(first, len(self.token_ids))
         ranked = best_first(self.scores, new)
-        self.margin = min([self.margin, *leads, _cut_margin(self.scores, ranked, self.topk)])
+        cut_margin = _cut_margin(self.scores, ranked, self.topk)
+        self.margin = float(np.min([self.margin, *leads, cut_margin]))  # `min` would lose a NaN
         self.frontier = ranked[: self.topk]
 
     def prune(self, num_nodes: int) -> Proposal:
@@ -63,7 +65,7 @@ class TreeGrowth:
         if not self.token_ids or not num_nodes:
             return NOTHING_PROPOSED
         ranked = best_first(self.scores, range(len(self.token_ids)))
-        margin = min(self.margin, _cut_margin(self.scores, ranked, num_nodes))
+        margin = float(np.min([self.margin, _cut_margin(self.scores, ranked, num_nodes)]))
         kept = sorted(ranked[:num_nodes])
         place = {candidate: node for node, candidate in enumerate(kept)}
         return Proposal(

@@ -26,7 +26,8 @@ class TreeDrafter(Extender):
 
     def run(self, rows: Sequence[ExtendRow], aux: Tensor) -> DraftOutcome:
         """Extend every row, then propose for those that ask for it (see `ChainDrafter.run`)."""
-        last_hidden = self.extend(rows, aux)
+        extended = self.extend(rows, aux)
+        last_hidden = extended.last_hidden
         proposals: list[Proposal] = [NOTHING_PROPOSED] * len(rows)
         forwards = [1] * len(rows)
         written = [row.table.slots(row.start, row.end) for row in rows]
@@ -39,7 +40,9 @@ class TreeDrafter(Extender):
                 forwards[index] = row.shape.num_levels
                 scratch = row.table.slots(row.end, row.end + row.shape.num_scratch_slots)
                 written[index] = np.concatenate([written[index], scratch])
-        return DraftOutcome(tuple(proposals), tuple(forwards), tuple(written))
+        return DraftOutcome(
+            tuple(proposals), tuple(forwards), tuple(written), extended.num_sound()
+        )
 
     def _grow(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[TreeGrowth]:
         """Grow all trees; `hidden` is [num_rows, hidden], of each row's last settled slot."""
@@ -68,7 +71,9 @@ class TreeDrafter(Extender):
         ranked, columns = rank_best(log_probs, topk)
         ids = self.head.target_ids(columns.reshape(-1)).view(-1, topk)
         best = ranked.double()
-        leads = (best[:, :-1] - best[:, 1:]).min(dim=-1).values.tolist()
+        usable = torch.isfinite(logits).all(dim=-1)
+        leads = (best[:, :-1] - best[:, 1:]).min(dim=-1).values
+        leads = torch.where(usable, leads, float("nan")).tolist()
         tokens, probs = ids.cpu().numpy(), best[:, :topk].cpu().numpy()
         start = 0
         for i in active:

@@ -6,6 +6,7 @@
     │   ├── AssetError      an asset can't be had or does not match its digest
     │   └── CheckpointError a checkpoint can't be placed in the model
     ├── NothingMeasuredError  there is nothing to compare or to show           exit 5
+    │   └── BrokenModelError  a model gave NaN or infinite numbers
     ├── StorageError        the results could not be written                   exit 1
     └── InvariantError      a broken promise inside the engine (a bug)         exit 1
 
@@ -50,6 +51,10 @@ class CheckpointError(UsageError):
 
 class NothingMeasuredError(EaglebenchError):
     """A run or a comparison that holds no measurement; never a pass."""
+
+
+class BrokenModelError(NothingMeasuredError):
+    """A turn failed while it ran; what such a model gives is no measurement."""
 
 
 class StorageError(EaglebenchError):

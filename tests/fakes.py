@@ -63,6 +63,29 @@ class Plant:
     output_index: int = 6
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What goes wrong with prompts that hold `word`, in all arms.
+
+    Attributes:
+        word: which prompts.
+        reason: how they end at output `output_index`; None lets them go on.
+        output_index: where that is.
+        silent_steps: leading verify steps without a draft.
+        evictions, preemptions: counts of a request under pressure.
+    """
+
+    word: str
+    reason: FinishReason | None = None
+    output_index: int = 6
+    silent_steps: int = 0
+    evictions: int = 0
+    preemptions: int = 0
+
+
+NO_TROUBLE = Trouble(word="")
+
+
 @dataclass(slots=True)
 class _Running:
     request: GenerationRequest
@@ -72,6 +95,7 @@ class _Running:
     steps: list[VerifyStep]
     has_sampled: bool = False
     reason: FinishReason | None = None
+    trouble: Trouble = NO_TROUBLE
 
     @property
     def outputs(self) -> list[int]:
@@ -81,9 +105,15 @@ class _Running:
 class ScriptedBackend:
     """One arm of the toy."""
 
-    def __init__(self, knobs: EngineKnobs, plants: Sequence[tuple[Plant, bool]]) -> None:
+    def __init__(
+        self,
+        knobs: EngineKnobs,
+        plants: Sequence[tuple[Plant, bool]],
+        troubles: Sequence[Trouble] = (),
+    ) -> None:
         self.knobs = knobs
         self.plants = plants
+        self.troubles = troubles
         self.is_closed = False
         self.num_resets = 0
         self.served: list[str] = []
@@ -148,7 +178,10 @@ class ScriptedBackend:
         if self.knobs.arm not in {"no-cache", "force-miss"}:
             cached = max((_shared(prompt, known) for known in self._tree), default=0)
             cached = min(cached, len(prompt) - 1) // self.knobs.page_size * self.knobs.page_size
-        return _Running(request, list(prompt), cached, replay, [])
+        mine = [t for t in self.troubles if t.word.encode() in bytes(prompt)]
+        running = _Running(request, list(prompt), cached, replay, [])
+        running.trouble = mine[0] if mine else running.trouble
+        return running
 
     def _step(self, row: _Running) -> None:
         if not row.has_sampled:
@@ -161,7 +194,8 @@ class ScriptedBackend:
         target: list[int] = []
         draft_gaps: list[float] = []
         target_gaps: list[float] = []
-        for _ in range(self.knobs.num_draft_nodes):
+        is_silent = len(row.steps) < row.trouble.silent_steps
+        for _ in range(0 if is_silent else self.knobs.num_draft_nodes):
             token_id, gap = self._guess(row, [*row.known, *drafted])
             drafted.append(token_id)
             draft_gaps.append(gap)
@@ -190,7 +224,9 @@ class ScriptedBackend:
             limit = min(limit, len(row.replay))
         for number, token_id in enumerate(token_ids, start=1):
             row.known.append(token_id)
-            if token_id in row.request.stop_token_ids:
+            if row.trouble.reason is not None and len(row.outputs) == row.trouble.output_index:
+                row.reason = row.trouble.reason
+            elif token_id in row.request.stop_token_ids:
                 row.reason = "stop"
             elif len(row.outputs) >= limit:
                 row.reason = "length"
@@ -242,8 +278,8 @@ class ScriptedBackend:
             pages_allocated=1,
             pages_returned=0,
             alloc_calls=1,
-            evictions=0,
-            preemptions=0,
+            evictions=row.trouble.evictions,
+            preemptions=row.trouble.preemptions,
         )
         seconds = STEP_S * (len(row.steps) + 1)
         assert row.reason is not None
@@ -258,14 +294,20 @@ class ScriptedBackend:
             ),
             finish_reason=row.reason,
             prefill_gap=CLEAR_GAP,
+            error="the target's numbers are NaN" if row.reason == "failed" else None,
         )
 
 
 class ScriptedRuntime:
     """Makes scripted backends and keeps them for inspection."""
 
-    def __init__(self, plants: Mapping[str, Sequence[Plant]] | None = None) -> None:
+    def __init__(
+        self,
+        plants: Mapping[str, Sequence[Plant]] | None = None,
+        troubles: Sequence[Trouble] = (),
+    ) -> None:
         self.plants = dict(plants or {})
+        self.troubles = troubles
         self.tokenizer: Tokenizer = ByteTokenizer()
         self.backends: list[ScriptedBackend] = []
         self.is_closed = False
@@ -292,7 +334,7 @@ class ScriptedRuntime:
     def backend(self, knobs: EngineKnobs) -> ScriptedBackend:
         """A backend; it knows every plant, and makes its own arm's."""
         plants = [(p, arm == knobs.arm) for arm, own in self.plants.items() for p in own]
-        made = ScriptedBackend(knobs, plants)
+        made = ScriptedBackend(knobs, plants, self.troubles)
         self.backends.append(made)
         return made
 

@@ -292,7 +292,7 @@ def _session_options() -> list[click.Parameter]:
             "--continue-on-error",
             section=section,
             is_flag=True,
-            help="Record a question that can't run and go on.",
+            help="Record a question that can't run, or fails while it runs, and go on.",
         ),
         option("--profile", section=section, is_flag=True, help="Write a torch profiler trace."),
     ]

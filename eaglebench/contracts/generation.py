@@ -8,7 +8,7 @@ FinishReason = Literal["stop", "length", "context", "capacity", "aborted", "fail
 
 stop: an end token or a stop string; length: `max_new_tokens` (or the end of a replay); context:
 the context limit; capacity: the KV pool is full and nobody else is left to preempt; aborted: by
-the caller; failed: refused, `error` says why.
+the caller; failed: refused, or a model gave NaN or infinite numbers; `error` says why.
 """
 
 SamplingRule = Literal["target-only", "draft-distribution"]

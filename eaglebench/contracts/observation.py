@@ -6,7 +6,7 @@ Identities that hold for every observation (checked by `tests` and by the reader
     emitted       = accepted + bonus - overrun        (bonus = verify_steps)
     accepted      = sum(accepted_per_step)
     verify_steps  = len(accepted_per_step) = len(steps)
-    prompt_tokens = cached_tokens + prefill_tokens_computed   (unless preempted)
+    prompt_tokens = cached_tokens + prefill_tokens_computed   (unless preempted or failed)
 """
 
 from dataclasses import dataclass

@@ -55,6 +55,11 @@ class DoneBlock:
     steps: list[StepRecord]
     record: BlockRecord
 
+    @property
+    def broken(self) -> TurnRecord | None:
+        """The first turn that failed while it ran; one that was refused has not run."""
+        return next((t for t in self.turns if t.error is not None and t.target_forwards), None)
+
 
 def run_block(
     block: Block, place: Place, *, feed: Feed, backend: Backend, clock: Clock

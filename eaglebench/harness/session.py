@@ -20,7 +20,7 @@ from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend, Runtime
 from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.errors import NothingMeasuredError, UsageError
+from eaglebench.errors import BrokenModelError, NothingMeasuredError, UsageError
 from eaglebench.harness.block import Block, Place, run_block
 from eaglebench.harness.feed import AnswerRule, Feed
 from eaglebench.harness.progress import Progress
@@ -94,6 +94,7 @@ class Session:
         Raises:
             UsageError: a cell or a prompt can't run at all; nothing has been computed then.
             NothingMeasuredError: there is no question.
+            BrokenModelError: a turn failed while it ran, and the run was not asked to go on.
         """
         work = [(cell, self._conversations(cell)) for cell in self.plan.cells]
         if not any(conversations for _, conversations in work):
@@ -164,6 +165,13 @@ class Session:
         with _quiet_collector():
             done = run_block(block, place, feed=feed, backend=backend, clock=self.clock)
         self.folder.append(done.turns, done.steps, done.record)
+        if done.broken is not None and not self.config.continue_on_error:
+            raise BrokenModelError(
+                f"question {done.broken.question_id}, turn {done.broken.turn}, "
+                f"{done.broken.arm}: {done.broken.error}",
+                hint="look at the weights and the dtype; --continue-on-error records such turns "
+                "as failed and goes on",
+            )
         wall_s = done.record.wall_s
         self.progress.advance(
             place.cell_id,

@@ -179,9 +179,7 @@ class ChainDrafter(Extender):
                 end = rows[index].end
                 more = rows[index].table.slots(end, end + num_levels - 1)
                 written[index] = np.concatenate([written[index], more])
-        return DraftOutcome(
-            tuple(proposals), tuple(forwards), tuple(written), extended.num_sound()
-        )
+        return DraftOutcome(tuple(proposals), tuple(forwards), tuple(written), extended.num_sound())
 
     def _propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
         """Chains for `rows` from their last hidden states; no host sync before the end."""

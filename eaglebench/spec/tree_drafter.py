@@ -40,9 +40,7 @@ class TreeDrafter(Extender):
                 forwards[index] = row.shape.num_levels
                 scratch = row.table.slots(row.end, row.end + row.shape.num_scratch_slots)
                 written[index] = np.concatenate([written[index], scratch])
-        return DraftOutcome(
-            tuple(proposals), tuple(forwards), tuple(written), extended.num_sound()
-        )
+        return DraftOutcome(tuple(proposals), tuple(forwards), tuple(written), extended.num_sound())
 
     def _grow(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[TreeGrowth]:
         """Grow all trees; `hidden` is [num_rows, hidden], of each row's last settled slot."""
@@ -72,8 +70,8 @@ class TreeDrafter(Extender):
         ids = self.head.target_ids(columns.reshape(-1)).view(-1, topk)
         best = ranked.double()
         usable = torch.isfinite(logits).all(dim=-1)
-        leads = (best[:, :-1] - best[:, 1:]).min(dim=-1).values
-        leads = torch.where(usable, leads, float("nan")).tolist()
+        smallest = (best[:, :-1] - best[:, 1:]).min(dim=-1).values
+        leads = torch.where(usable, smallest, float("nan")).tolist()
         tokens, probs = ids.cpu().numpy(), best[:, :topk].cpu().numpy()
         start = 0
         for i in active:

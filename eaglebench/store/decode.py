@@ -1,6 +1,7 @@
 """From stored lines to what comparison and reports look at."""
 
 from collections.abc import Sequence
+from math import nan
 
 from eaglebench.contracts.knobs import DraftKnobs
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
@@ -71,8 +72,8 @@ def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
                 target_ids=tuple(step.target_ids),
                 accepted=step.accepted,
                 emitted=step.emitted,
-                target_gaps=tuple(step.target_gaps),
-                draft_gaps=tuple(step.draft_gaps),
+                target_gaps=_gaps(step.target_gaps),
+                draft_gaps=_gaps(step.draft_gaps),
                 parents=tuple(step.parents),
             )
             for step in steps
@@ -83,6 +84,11 @@ def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
         error=record.error,
         question_sha256=record.question_sha256,
     )
+
+
+def _gaps(stored: Sequence[float | None]) -> tuple[float, ...]:
+    """Gaps of a step; one that could not be stored is smaller than no threshold."""
+    return tuple(nan if gap is None else gap for gap in stored)
 
 
 def _block(record: BlockRecord) -> MeasuredBlock:

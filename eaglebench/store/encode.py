@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from hashlib import sha256
+from math import isfinite
 
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.contracts.observation import RequestObservation
@@ -47,7 +48,7 @@ def turn_record(
             "output_token_ids": list(observation.output_token_ids),
             "prompt_sha256": ids_digest(prompt_token_ids),
             "output_sha256": ids_digest(observation.output_token_ids),
-            "prefill_gap": observation.prefill_gap,
+            "prefill_gap": _finite(observation.prefill_gap),
             "t_queue_s": times.queue_s,
             "t_prefill_s": times.prefill_s,
             "t_decode_s": times.decode_s,
@@ -70,10 +71,15 @@ def step_records(observation: RequestObservation, **where: object) -> list[StepR
                 "target_ids": list(step.target_ids),
                 "accepted": step.accepted,
                 "emitted": step.emitted,
-                "target_gaps": list(step.target_gaps),
-                "draft_gaps": list(step.draft_gaps),
+                "target_gaps": [_finite(gap) for gap in step.target_gaps],
+                "draft_gaps": [_finite(gap) for gap in step.draft_gaps],
                 "parents": list(step.parents),
             }
         )
         for index, step in enumerate(observation.steps)
     ]
+
+
+def _finite(gap: float | None) -> float | None:
+    """A gap as it can be read back; None where it is NaN or infinite."""
+    return gap if gap is not None and isfinite(gap) else None

@@ -145,7 +145,10 @@ class TurnRecord(_Line):
 
 
 class StepRecord(_Line):
-    """One verify step of one turn."""
+    """One verify step of one turn.
+
+    A gap is null where it was no finite number: JSON has no other word for it.
+    """
 
     cell_id: str
     arm: str
@@ -158,8 +161,8 @@ class StepRecord(_Line):
     target_ids: list[int]
     accepted: int
     emitted: int
-    target_gaps: list[float]
-    draft_gaps: list[float]
+    target_gaps: list[float | None]
+    draft_gaps: list[float | None]
     parents: list[int] = Field(default_factory=list)
 
     @property

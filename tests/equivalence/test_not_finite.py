@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from math import isfinite
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,9 @@ from tests.poison import poisoned_models
 from tests.prompts import question_prompts
 
 NAN, INF = float("nan"), float("inf")
-SHAPES = {"chain": {}, "tree": {"eagle_topk": 3, "num_draft_tokens": 7}}
-CHUNKS = {"whole": {}, "chunks": {"chunked_prefill_size": 16}}
+Knobs = dict[str, Any]
+SHAPES: dict[str, Knobs] = {"chain": {}, "tree": {"eagle_topk": 3, "num_draft_tokens": 7}}
+CHUNKS: dict[str, Knobs] = {"whole": {}, "chunks": {"chunked_prefill_size": 16}}
 NUM_NEW = 24
 
 
@@ -57,10 +59,13 @@ BAD_OUTPUT = 9
 REPLAY = {"r0": (*b"the plums", BAD_TOKEN, *b" and the pears")}
 
 
-def make(whose: str, token_id: int, value: float, backend: str = "loop", **knobs: object) -> Engine:
+def make(
+    whose: str, token_id: int, value: float, knobs: Knobs | None = None, backend: str = "loop"
+) -> Engine:
     """An engine over the poisoned pair; its books are audited after every step."""
     models = poisoned_models(whose, token_id, value, attention_backend=backend)
-    return make_engine(make_knobs(parallel=3, **knobs), models=models)
+    settled = replace(make_knobs(parallel=3), **(knobs or {}))
+    return make_engine(settled, models=models)
 
 
 def named_positions(observation: RequestObservation, whose: str) -> tuple[int, int]:
@@ -89,7 +94,7 @@ def test_a_turn_that_meets_one_while_decoding_fails_alone(
 ) -> None:
     """It ends behind the bad token; the head's slot before that token is paired with it."""
     prompt = shared_prompts()[0]
-    engine = make(whose, BAD_TOKEN, NAN, backend, **SHAPES[shape])
+    engine = make(whose, BAD_TOKEN, NAN, SHAPES[shape], backend)
 
     got = run_all(engine, make_requests(drawn() if is_drawn else None), REPLAY)
 
@@ -122,7 +127,7 @@ def test_nothing_of_a_bad_prompt_is_ever_hit(whose: str, value: float, chunks: s
     """
     first, _, third = shared_prompts()
     bad = (*first[:50], BAD_TOKEN, *first[51:])
-    engine = make(whose, BAD_TOKEN, value, **CHUNKS[chunks])
+    engine = make(whose, BAD_TOKEN, value, CHUNKS[chunks])
     good = make_requests()[1:]
 
     got = run_all(engine, [make_request("r0", bad, max_new_tokens=NUM_NEW), *good])

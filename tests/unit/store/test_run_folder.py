@@ -1,18 +1,23 @@
 """Run folders: names, atomic writes, broken files, a disk that refuses."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eaglebench.contracts.generation import GenerationRequest
+from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.contracts.observation import RequestObservation, VerifyStep
 from eaglebench.errors import InputFileError, StorageError, UsageError
 from eaglebench.store.decode import measured_turns
+from eaglebench.store.encode import step_records
 from eaglebench.store.finalize import write_cells_csv, write_index, write_tables
 from eaglebench.store.lines import write_json
-from eaglebench.store.records import TurnRecord
+from eaglebench.store.records import StepRecord, TurnRecord
 from eaglebench.store.run_folder import RunFolder, find_run, list_runs, slug
-from tests.fakes import ScriptedRuntime
+from tests.fakes import ScriptedBackend, ScriptedRuntime
 from tests.sessions import NOW, make_folder, make_session, make_talks
 
 
@@ -248,3 +253,44 @@ def test_runs_of_one_second_are_ordered_by_their_manifests(tmp_path: Path) -> No
         folder.set_status("done", started=f"2026-11-30T02:13:00.{900 - number:03}")
 
     assert [run.run_id for run in list_runs(tmp_path)] == [f.run_id for f in made[::-1]]
+
+
+def test_a_gap_that_is_no_number_is_written_as_null_and_read_again(tmp_path: Path) -> None:
+    """JSON has no NaN; the turn and its counts are there, in lines and in tables."""
+    folder = make_run(tmp_path)
+    edit_last_line(folder.path / "steps.jsonl", {"target_gaps": [None, 1.0, None]})
+
+    last = measured_turns(folder)[-1].steps[-1]
+    write_tables(folder)
+    again = measured_turns(folder)[-1].steps[-1]
+
+    assert [str(gap) for gap in last.target_gaps] == ["nan", "1.0", "nan"]
+    assert [str(gap) for gap in again.target_gaps] == ["nan", "1.0", "nan"]
+
+
+@pytest.mark.parametrize("gap", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_written_can_be_read_back_whatever_the_gaps(gap: float) -> None:
+    """Gaps that are no finite number become null before a line is made."""
+    step = VerifyStep(
+        position=7,
+        drafted_ids=(1,),
+        target_ids=(1, 2),
+        accepted=1,
+        emitted=2,
+        target_gaps=(gap, 0.5),
+        draft_gaps=(gap,),
+    )
+    where = {"cell_id": "c", "arm": "a", "round": 0, "question_id": "q", "turn": 0}
+    observation = replace(make_observation(), steps=(step,), prefill_gap=gap)
+
+    (record,) = step_records(observation, **where)
+    again = StepRecord.model_validate_json(record.model_dump_json())
+
+    assert (again.target_gaps, again.draft_gaps) == ([None, 0.5], [None])
+
+
+def make_observation() -> RequestObservation:
+    """What a toy says to a short prompt."""
+    request = GenerationRequest(request_id="r", prompt_token_ids=(1, 2), max_new_tokens=3)
+    (observation,) = ScriptedBackend(EngineKnobs(), []).generate([request])
+    return observation

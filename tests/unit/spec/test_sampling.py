@@ -1,5 +1,6 @@
 """Drawing tokens: the right distribution, and the same draw whoever asks."""
 
+from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -83,19 +84,30 @@ def test_filters_keep_the_likeliest() -> None:
     assert (nucleus > 0).tolist() == [False, False, False, True, False, False]
 
 
+@cache
+def counts_of_draws() -> tuple[int, ...]:
+    """How often each of the six tokens is drawn."""
+    ids = Sampler(1.0).choose(LOGITS.expand(DRAWS, -1), coins(DRAWS)).ids.numpy()
+    return tuple(np.bincount(ids, minlength=6).tolist())
+
+
 @given(st.sets(st.integers(0, 5), min_size=1, max_size=4))
 def test_a_tree_accepts_each_sibling_with_its_probability(siblings: set[int]) -> None:
-    """What no sibling holds is drawn as plain sampling would, whatever was drafted."""
-    sampler = Sampler(1.0)
+    """What is accepted are the siblings' shares of a softmax, within five standard deviations."""
     nodes = tuple(sorted(siblings))
     proposal = Proposal(nodes, (0.0,) * len(nodes), (ROOT,) * len(nodes))
-    ids = sampler.choose(LOGITS.expand(2_000, -1), coins(2_000)).ids.tolist()
 
-    first = [accept_greedy(proposal, (token, *nodes)).emitted_ids[0] for token in ids]
+    accepted = Counter[tuple[int, ...]]()
+    for token, count in enumerate(counts_of_draws()):
+        accepted[accept_greedy(proposal, (token, *nodes)).path] += count
 
-    assert first == ids
-    accepted = sum(bool(accept_greedy(proposal, (token, *nodes)).path) for token in ids)
-    assert accepted == sum(token in siblings for token in ids)
+    weights = np.exp(LOGITS[0].double().numpy())
+    for node, token in enumerate(nodes):
+        share = weights[token] / weights.sum()
+        spread = (share * (1 - share) / DRAWS) ** 0.5
+        assert abs(accepted[node,] / DRAWS - share) < 5 * spread
+    assert accepted.total() == DRAWS
+    assert set(accepted) <= {(), *((node,) for node in range(len(nodes)))}
 
 
 def grow_tree(draft: torch.Tensor, topk: int) -> Proposal:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from eaglebench.spec.accept import accept_greedy
 from eaglebench.spec.proposal import ROOT, Proposal
 from eaglebench.spec.shape import DraftShape
-from eaglebench.spec.tree import TreeGrowth, best_first
+from eaglebench.spec.tree import TreeGrowth
 
 A, B, C, D, E, F = range(6)
 
@@ -58,29 +58,58 @@ def test_a_certain_child_does_not_lose_its_parent() -> None:
     assert tree.prune(3).token_ids == (A, B, C)
 
 
-@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 40), st.randoms(use_true_random=False))
+Path = tuple[int, ...]
+"""A candidate as the choices that lead to it: (2, 0) is the best child of the root's third child."""
+
+
+def slow_tree(levels: list[dict[Path, list[float]]], num_nodes: int) -> tuple[list[Path], int]:
+    """The paths of the best candidates in the order in which they grew, and how many there were.
+
+    `levels` holds the log-probabilities of every node's children. Read off the definition, without
+    a line of the code under test: at each level the best nodes so far go on, as many as a node has
+    children; of equal sums the one grown first is the better one.
+    """
+    frontier: list[Path] = [()]
+    total: dict[Path, float] = {(): 0.0}
+    grown: list[Path] = []
+    for children in levels:
+        new = [(*node, nth) for node in frontier for nth in range(len(children[node]))]
+        for path in new:
+            total[path] = total[path[:-1]] + children[path[:-1]][path[-1]]
+        topk = len(children[frontier[0]])
+        frontier = sorted(new, key=lambda path: -total[path])[:topk]  # a stable sort
+        grown += new
+    best = sorted(grown, key=lambda path: -total[path])[:num_nodes]
+    return [path for path in grown if path in best], len(grown)
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 40), st.integers(0, 2**31))
 def test_what_is_proposed_is_the_best_and_closed(
-    topk: int, levels: int, num_nodes: int, rng: object
+    topk: int, num_levels: int, num_nodes: int, seed: int
 ) -> None:
-    """Against the slow version: no candidate left out is better, no node lacks its parent."""
+    """Against the definition on small whole numbers, many of which tie; no parent is lacking."""
+    values = np.random.default_rng(seed)
     tree = TreeGrowth(topk)
-    values = np.random.default_rng(rng.randint(0, 2**31))  # type: ignore[attr-defined]
-    for level in range(levels):
-        count = 1 if level == 0 else topk
-        probs = -np.sort(values.integers(0, 3, (count, topk)).astype(float), axis=-1)
-        ids = values.permuted(np.tile(np.arange(100), (count, 1)), axis=1)[:, :topk]
-        tree.grow(ids, probs, [0.0] * count)
+    names: dict[Path, int] = {}
+    levels: list[dict[Path, list[float]]] = []
+    frontier: list[Path] = [()]
+    for _ in range(num_levels):
+        probs = -np.sort(values.integers(0, 3, (len(frontier), topk)).astype(float), axis=-1)
+        levels.append(dict(zip(frontier, probs.tolist(), strict=True)))
+        new = [(*node, nth) for node in frontier for nth in range(topk)]
+        names |= {path: len(names) + number for number, path in enumerate(new)}
+        ids = np.array([names[path] for path in new]).reshape(len(frontier), topk)
+        tree.grow(ids, probs, [0.0] * len(frontier))
+        by_name = {name: path for path, name in names.items()}
+        frontier = [by_name[tree.token_ids[candidate]] for candidate in tree.frontier]
 
     proposal = tree.prune(num_nodes)
 
-    assert len(tree.scores) == DraftShape(levels, topk, num_nodes).num_candidates
-    assert len(proposal.token_ids) == min(num_nodes, len(tree.scores))
-    ranked = best_first(tree.scores, range(len(tree.scores)))
-    kept = sorted(ranked[: len(proposal.token_ids)])
-    assert proposal.token_ids == tuple(tree.token_ids[c] for c in kept)
-    for node, candidate in enumerate(kept):
-        parent = tree.parents[candidate]
-        assert proposal.parent(node) == (ROOT if parent == ROOT else kept.index(parent))
+    best, num_grown = slow_tree(levels, num_nodes)
+    assert len(tree.token_ids) == num_grown == topk + (num_levels - 1) * topk**2
+    assert proposal.token_ids == tuple(names[path] for path in best)
+    parents = [best.index(path[:-1]) if path[:-1] else ROOT for path in best]
+    assert proposal.parents == tuple(parents)
 
 
 @pytest.mark.parametrize(

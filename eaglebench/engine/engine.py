@@ -70,8 +70,8 @@ class Engine:
         """
         if self._requests:
             raise UsageError("the engine can't be reset while requests are running")
-        self.storage = KVStorage(self.config)
-        self.scheduler = Scheduler(self.config, self.storage, self.runner.shape)
+        self.storage = KVStorage(self.config, self.runner.room)
+        self.scheduler = Scheduler(self.config, self.storage, self.runner.room)
 
     @property
     def has_work(self) -> bool:
@@ -217,10 +217,10 @@ class Engine:
 
     def _check_sampling(self, request: GenerationRequest) -> None:
         draws_drafts = request.sampling is not None and request.sampling.draws_drafts
-        if draws_drafts and not self.runner.shape.is_chain:
+        if draws_drafts and not self.runner.room.shape.is_chain:
             raise UsageError(
                 f"request {request.request_id}: drafts are drawn in chains; top-k "
-                f"{self.runner.shape.topk} is a tree"
+                f"{self.runner.room.shape.topk} is a tree"
             )
 
     def _check_token_ids(self, request: GenerationRequest) -> None:

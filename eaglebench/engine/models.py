@@ -8,7 +8,7 @@ from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import UsageError
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.target import Target
-from eaglebench.spec.shape import NO_DRAFT, DraftShape
+from eaglebench.spec.shape import NO_DRAFT, DraftRoom, DraftShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +37,13 @@ class Models:
                 f"{self.head.draft_vocab_size} tokens"
             )
         return DraftShape(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_nodes)
+
+    def draft_room(self, knobs: EngineKnobs, context_length: int) -> DraftRoom:
+        """What to propose at a time, and how far: to the context's end or the head's.
+
+        Raises:
+            UsageError: the head's vocabulary is too small for so many branches.
+        """
+        most = None if self.head is None else self.head.max_positions
+        limit = context_length if most is None else min(context_length, most)
+        return DraftRoom(self.draft_shape(knobs), limit)

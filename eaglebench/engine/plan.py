@@ -19,6 +19,11 @@ class PrefillRow:
         return self.end - self.start
 
     @property
+    def committed(self) -> range:
+        """Numbers of slots that may be committed after this row."""
+        return range(self.end, self.end + 1)
+
+    @property
     def completes(self) -> bool:
         """Whether the request can decode after this row."""
         return self.end == self.request.prefill_end
@@ -49,6 +54,13 @@ class VerifyRow:
     def end(self) -> int:
         """One past the last slot this row writes."""
         return self.start + self.num_tokens
+
+    @property
+    def committed(self) -> range:
+        """Numbers of slots that may be committed after this row: the root, then a path of nodes."""
+        least = self.start + PENDING_ROOT
+        deepest = int(self.request.proposal.depths().max())
+        return range(least, least + deepest + 1)
 
 
 Row = PrefillRow | VerifyRow

@@ -10,21 +10,21 @@ from bisect import insort
 
 from eaglebench.engine.chunking import chunk_end
 from eaglebench.engine.config import EngineConfig
-from eaglebench.engine.plan import PrefillRow, StepPlan, VerifyRow
+from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
 from eaglebench.engine.request import EngineRequest, RequestState
 from eaglebench.engine.storage import KVStorage
 from eaglebench.errors import UsageError
-from eaglebench.spec.shape import DraftShape
+from eaglebench.spec.shape import DraftRoom
 
 
 class Scheduler:
     """Waiting and running requests, both ordered by arrival."""
 
-    def __init__(self, config: EngineConfig, storage: KVStorage, shape: DraftShape) -> None:
+    def __init__(self, config: EngineConfig, storage: KVStorage, room: DraftRoom) -> None:
         self.knobs = config.knobs
         self.context_length = config.context_length
         self.storage = storage
-        self.shape = shape
+        self.room = room
         self.waiting: list[EngineRequest] = []
         self.running: list[EngineRequest] = []
 
@@ -48,7 +48,8 @@ class Scheduler:
                 f"{self.context_length} tokens",
                 hint="shorten the prompt or raise --context-length",
             )
-        needed = num_prompt + self._num_lookahead(request, num_prompt)
+        whole = PrefillRow(request, 0, num_prompt)
+        needed = num_prompt + self._num_lookahead(whole)
         if not self.storage.can_ever_hold(needed, self._largest_chunk):
             raise UsageError(
                 f"prompt of {num_prompt} tokens needs {needed} slots with look-ahead; the KV pool "
@@ -92,25 +93,20 @@ class Scheduler:
     def _largest_chunk(self) -> int | None:
         """Most tokens of one request in one step; None is a whole prompt."""
         chunk = self.knobs.chunked_prefill_size
-        root = 1
-        look_ahead = (
-            root + self.shape.num_nodes + max(self.shape.num_nodes, self.shape.num_scratch_slots)
-        )
-        return None if chunk is None else max(chunk, 1) + look_ahead
+        return None if chunk is None else max(chunk, 1) + self.room.most_slots_of_a_step
 
     # --- one row ------------------------------------------------------------------------------
 
-    def _num_lookahead(self, request: EngineRequest, num_new_slots_end: int) -> int:
-        """Slots for the proposal after a step that ends at slot `num_new_slots_end`."""
+    def _num_lookahead(self, row: Row) -> int:
+        """Slots past a row's own for the proposal that follows it."""
+        request = row.request
         if request.rule.max_output_tokens <= 1 and not request.has_sampled:
             return 0
-        shape = self.shape.at_most(self.context_length - num_new_slots_end)
-        # a chain takes one slot a token; the last is where the next step's last draft will go
-        return shape.num_nodes if shape.is_chain else shape.num_scratch_slots
+        return self.room.num_lookahead(row.end, row.committed)
 
     def _plan_verify(self, plan: StepPlan, request: EngineRequest) -> None:
         row = VerifyRow(request)
-        if self._reserve(plan, request, row.num_tokens, self._num_lookahead(request, row.end)):
+        if self._reserve(plan, request, row.num_tokens, self._num_lookahead(row)):
             plan.verify.append(row)
 
     def _plan_prefill(
@@ -120,7 +116,7 @@ class Scheduler:
         row = self._chunk(request, budget)
         if row.num_tokens <= 0:
             return budget
-        lookahead = self._num_lookahead(request, row.end) if row.completes else 0
+        lookahead = self._num_lookahead(row) if row.completes else 0
         if not self._reserve(plan, request, row.num_tokens, lookahead):
             return budget
         plan.prefill.append(row)
@@ -155,10 +151,8 @@ class Scheduler:
         Looking at the whole prompt and not only at the first chunk keeps a newcomer from being
         started only to be preempted a chunk later.
         """
-        end = request.prefill_end
-        demand = self.storage.demand(
-            request, end - request.num_written, self._num_lookahead(request, end)
-        )
+        rest = PrefillRow(request, request.num_written, request.prefill_end)
+        demand = self.storage.demand(request, rest.num_tokens, self._num_lookahead(rest))
         return self.storage.fits(request, demand, self._largest_chunk)
 
     # --- pressure -----------------------------------------------------------------------------

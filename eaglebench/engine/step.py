@@ -67,14 +67,13 @@ class StepRunner:
         draft_pool: KVPool | None,
     ) -> None:
         self.policy = config.policy
-        self.context_length = config.context_length
         self.window = config.window
         self.models = models
         self.target_pool = target_pool
-        self.shape = models.draft_shape(config.knobs)
+        self.room = models.draft_room(config.knobs, config.context_length)
         self.drafter: Drafter | None = None
         if models.head is not None and draft_pool is not None:
-            kind = ChainDrafter if self.shape.is_chain else TreeDrafter
+            kind = ChainDrafter if self.room.shape.is_chain else TreeDrafter
             self.drafter = kind(models.head, draft_pool, models.device)
 
     def run(self, plan: StepPlan, window_slots: WindowSlots) -> list[RowResult]:
@@ -197,11 +196,7 @@ class StepRunner:
         request = row.request
         if request.finish_reason is not None or request.is_prefilling:
             return NO_DRAFT
-        head = self.models.head
-        limit = self.context_length
-        if head is not None and head.max_positions is not None:
-            limit = min(limit, head.max_positions)
-        return self.shape.at_most(limit - request.num_known)
+        return self.room.after(request.num_written)
 
 
 def _read(batch: Batch, output: TargetOutput) -> tuple[list[int], list[float], list[bool]]:

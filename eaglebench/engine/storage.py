@@ -14,18 +14,16 @@ from eaglebench.kv.prefix_cache import MakeResidency
 from eaglebench.kv.residency import WindowResidency
 from eaglebench.kv.slots import SlotAllocator
 from eaglebench.kv.window import PagePairAllocator, slots_in_front
+from eaglebench.spec.shape import DraftRoom
 
 
 class KVStorage:
     """Pages, slots and the prefix cache of one engine."""
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, room: DraftRoom) -> None:
         knobs = config.knobs
         self.policy = config.policy
-        self.context_length = config.context_length
-        # the nodes of a tree share positions, so their slots may lie past the context
-        is_tree = config.knobs.eagle_topk > 1
-        self.num_spare_slots = config.knobs.num_draft_nodes if is_tree else 0
+        self.max_slots = room.most_slots(config.context_length)
         self.geometry = PageGeometry(knobs.page_size)
         self.window = config.window
         self.pages, make_residency = _make_pages(config, self.geometry)
@@ -63,7 +61,7 @@ class KVStorage:
             num_computed=request.num_written,
             num_new=num_new,
             num_lookahead=self.policy.num_lookahead(num_lookahead),
-            max_slots=self.context_length + self.num_spare_slots,
+            max_slots=self.max_slots,
         )
 
     def try_reserve(self, request: EngineRequest, demand: Demand) -> bool:

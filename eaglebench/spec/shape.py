@@ -1,6 +1,15 @@
-"""How much a proposal may hold, and what it needs while it is made."""
+"""How much a proposal may hold, and the slots it takes while it is made.
+
+Behind S committed slots stands the pending root, so S + 1 tokens are known. A chain takes one slot a
+token past S: the head writes all but the last, and that one is where the next step's last draft will
+go. The nodes of a tree share positions, so its scratch, top-k slots at every level but the last, has
+nothing to do with how far the context reaches and may lie past it.
+"""
 
 from dataclasses import dataclass, replace
+
+_PENDING_ROOT = 1
+"""Known tokens without a slot: the root of the next verify step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +54,52 @@ class DraftShape:
 
 
 NO_DRAFT = DraftShape(0, 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRoom:
+    """What may be proposed where, and the slots that takes: the one formula of both.
+
+    Attributes:
+        shape: what is proposed far from any limit.
+        limit: positions that a proposal may fill: the context, or fewer where the head was made for
+            fewer.
+    """
+
+    shape: DraftShape
+    limit: int
+
+    def after(self, num_committed: int) -> DraftShape:
+        """What is proposed behind so many committed slots and the pending root."""
+        return self.shape.at_most(self.limit - num_committed - _PENDING_ROOT)
+
+    def num_lookahead(self, written_end: int, committed: range) -> int:
+        """Slots past `written_end` that the proposal at the end of a step may take.
+
+        Args:
+            written_end: one past the last slot that the step writes itself.
+            committed: numbers of slots that may be committed by then, one for each outcome.
+        """
+        if self.shape.is_chain:
+            return self.shape.at_most(self.limit - written_end).num_nodes
+        ends = [end + self.after(end).num_scratch_slots for end in committed]
+        return max(0, max(ends) - written_end)
+
+    @property
+    def most_slots_of_a_step(self) -> int:
+        """Most slots past the committed ones that a verify step and its proposal hold."""
+        written = _PENDING_ROOT + self.shape.num_nodes
+        if self.shape.is_chain:
+            return written + self.shape.num_nodes
+        return max(written, _PENDING_ROOT + self.shape.num_levels + self.shape.num_scratch_slots)
+
+    def most_slots(self, context_length: int) -> int:
+        """Most slots one request can ever hold: those of a tree at the limit lie past the context."""
+        if self.shape.is_chain:
+            return context_length
+        ends = [context_length]
+        for num_levels in range(1, self.shape.num_levels + 1):
+            shape, num_known = self.shape.at_most(num_levels), self.limit - num_levels
+            num_committed = num_known - _PENDING_ROOT
+            ends += [num_known + shape.num_nodes, num_committed + shape.num_scratch_slots]
+        return max(ends)

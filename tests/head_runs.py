@@ -1,5 +1,6 @@
 """The same slots through a loaded head and through the plain version: an extend, then levels."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.target import Target
 from tests.checkpoints import HIDDEN, VOCAB, make_model
 from tests.plain_heads import PlainHead
+from tests.plain_reading import PlainRead, read_plainly
 
 CPU = torch.device("cpu")
 NUM_TOKENS = 11
@@ -88,3 +90,36 @@ def assert_close(got: Tensor, expected: Tensor) -> None:
     """Equal within what the dtype allows."""
     assert got.dtype == expected.dtype
     assert torch.allclose(got, expected, atol=TOLERANCE[got.dtype], rtol=0)
+
+
+# --- a folder against the plain reading of it -------------------------------------------------
+
+
+def read_against(folder: Path, target: Target) -> PlainRead:
+    """The plain reading of a folder, over a target's weights."""
+    return read_plainly(
+        folder,
+        target.num_layers,
+        target.embedding.weight,
+        target.model.get_output_embeddings().weight,
+        target.vocab_size,
+    )
+
+
+def assert_as_written(head: DraftHead, folder: Path, target: Target, tolerance: float) -> None:
+    """A loaded head takes the states, gives the logits and stops where its raw config says."""
+    read = read_against(folder, target)
+    assert head.aux_layer_ids == read.aux_layer_ids
+    assert head.max_positions == read.max_positions
+    drafted = torch.arange(head.draft_vocab_size)
+    assert torch.equal(head.target_ids(drafted), read.target_ids)
+
+    aux = states_of(target, read.aux_layer_ids)
+    hidden, logits, _ = run_head(head, aux, [NUM_TOKENS])
+    if read.is_eagle1:
+        expected = run_plain1(read.head, target, aux)
+    else:
+        expected = run_plain3(read.head, read.embedding, aux)[:2]
+
+    for got, wanted in zip((hidden, logits), expected, strict=True):
+        assert torch.allclose(got, wanted, atol=tolerance, rtol=tolerance)

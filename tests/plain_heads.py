@@ -5,12 +5,21 @@ Weights go by their bare names (`fc.weight`, `self_attn.q_proj.weight`, ...), th
 without a prefix. Angles are rounded to float32 as every published implementation does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "silu": F.silu,
+    "swish": F.silu,
+    "gelu": F.gelu,
+    "gelu_pytorch_tanh": lambda rows: F.gelu(rows, approximate="tanh"),
+    "relu": F.relu,
+}
 
 
 @dataclass(frozen=True)
@@ -26,6 +35,8 @@ class PlainHead:
     frequencies: Tensor | None = None  # [width / 2], instead of those of theta
     amplitude: float = 1.0
     window: int | None = None
+    rotated: int | None = None  # dimensions of a head that turn, from the first on; None is all
+    activation: str = "silu"
     norm_before_residual: bool = False
     feeds_normed: bool = False
 
@@ -42,18 +53,19 @@ class PlainHead:
 
     def rotate(self, heads: Tensor) -> Tensor:
         """Rotary embedding of [num_tokens, heads, width] by complex numbers."""
-        half = self.width // 2
-        exponents = torch.arange(0, self.width, 2).float() / self.width
+        turning = self.rotated or self.width
+        half = turning // 2
+        exponents = torch.arange(0, turning, 2).float() / turning
         usual = 1.0 / self.theta**exponents
         frequencies = usual if self.frequencies is None else self.frequencies.float()
         angles = torch.arange(len(heads)).float()[:, None] * frequencies
         doubled = torch.cat([angles, angles], dim=-1)
         cos = (doubled.cos()[:, :half] * self.amplitude).to(heads.dtype)
         sin = (doubled.sin()[:, :half] * self.amplitude).to(heads.dtype)
-        turned = torch.complex(heads[..., :half], heads[..., half:]) * torch.complex(
+        turned = torch.complex(heads[..., :half], heads[..., half:turning]) * torch.complex(
             cos, sin
         ).unsqueeze(1)
-        return torch.cat([turned.real, turned.imag], dim=-1)
+        return torch.cat([turned.real, turned.imag, heads[..., turning:]], dim=-1)
 
     def keys(self, inputs: Tensor) -> Tensor:
         """[num_tokens, kv_heads, width] rotated keys."""
@@ -83,7 +95,7 @@ class PlainHead:
     def finish(self, hidden: Tensor) -> Tensor:
         """The second half of the layer."""
         normed = self.norm(hidden, "post_attention_layernorm")
-        gate = F.silu(self.linear(normed, "mlp.gate_proj"))
+        gate = ACTIVATIONS[self.activation](self.linear(normed, "mlp.gate_proj"))
         return hidden + self.linear(gate * self.linear(normed, "mlp.up_proj"), "mlp.down_proj")
 
     # --- EAGLE-3 ------------------------------------------------------------------------------

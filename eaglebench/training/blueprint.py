@@ -16,7 +16,7 @@ from eaglebench.model.heads.aux_layers import (
     default_aux_layer_ids,
     resolve_aux_layers,
 )
-from eaglebench.model.heads.config import HeadConfig
+from eaglebench.model.heads.config import HeadConfig, parse_config
 from eaglebench.model.heads.fit import facts_of, fit_to, id_table
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.places import EMBEDDING, LAYER
@@ -52,7 +52,7 @@ class Blueprint:
     @property
     def config(self) -> HeadConfig:
         """The fields as a loader reads them."""
-        return HeadConfig.model_validate(self.fields)
+        return parse_config(self.fields, Path("config.json"))
 
     def build(self, seed: int, device: torch.device) -> TrainableHead:
         """The head, float32."""
@@ -190,6 +190,8 @@ def _by_parameter(head: PublishedHead) -> dict[str, Tensor]:
         or config.norms_each
         or not config.takes_aux
         or config.window
+        or config.rotated_width != config.head_width
+        or config.hidden_act != "silu"
     )
     tensors = {
         name.removeprefix(LAYER).removeprefix("self_attn.").removeprefix("mlp."): tensor.float()

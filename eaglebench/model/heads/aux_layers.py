@@ -3,15 +3,20 @@
 Our id k is the state that enters decoder layer k: the state after k layers. With n layers, n is
 the state after the last one and n + 1 the one behind the final norm (`Target.forward`).
 
-| who wrote the ids                        | written | ours  |
-|------------------------------------------|---------|-------|
-| vLLM, speculators: state after k layers  | k       | k     |
-| SGLang, SpecForge: output of layer k     | k       | k + 1 |
-| SafeAILab: nothing, all take the default | -       | 2, n // 2, n - 3 |
+| who wrote the ids, and as what                                     | written | ours  |
+|--------------------------------------------------------------------|---------|-------|
+| vLLM, speculators: state after k layers;                           | k       | k     |
+|   `eagle_aux_hidden_state_layer_ids`, `aux_hidden_state_layer_ids` |         |       |
+| SGLang, SpecForge, ModelOpt: output of layer k;                    | k       | k + 1 |
+|   `eagle_config.eagle_aux_hidden_state_layer_ids`                  |         |       |
+| TorchSpec, AngelSlim and others by the words of their trainers:    | k       | k + 1 |
+|   output of layer k; `aux_hidden_states_layers`, `target_layer_ids` |        |       |
+| SafeAILab: nothing, all take the default                           | -       | 2, n // 2, n - 3 |
 
 The default is the same in all of them. SpecForge writes it as 1, n // 2 - 1, n - 4. vLLM looks for
 the ids at the top level of the config first, SGLang only in `eagle_config`; so ids at the top level
 are vLLM's, and ids in `eagle_config` alone are SGLang's unless the file is of vLLM or speculators.
+A field that seems to name layers in other words is refused (`fields.py`): its count would be a guess.
 
 Two kinds of nested ids can't be meant as SGLang counts and are taken as they stand, with a warning:
 those that hold n, as SGLang itself takes them for gpt-oss, and those that equal the default. Others
@@ -20,10 +25,10 @@ are shifted; unless that gives the default, there is a warning as well. Ids that
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.config import HeadConfig
+from eaglebench.model.heads.config import DEFAULT_NUM_AUX, HeadConfig
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 
 _STATE_AFTER = "id k is the state after k layers"
@@ -34,11 +39,18 @@ COUNTED_AS_OUTPUT = (
     "in eagle_config alone, so as sglang counts: id k is the output of layer k, the state after "
     "k + 1 layers"
 )
+BY_TRAINERS = "as trainers count: id k is the output of layer k, the state after k + 1 layers"
 AS_IT_STANDS = f"in eagle_config, yet as vllm counts: {_STATE_AFTER}"
 BY_DEFAULT = "no ids: the default 2, n // 2, n - 3 of a target with n layers"
 LAST_STATE = "no auxiliary layers: the state behind the target's final norm"
-OVERRULE = "--aux-layer-ids says otherwise"
+OPTION = "--aux-layer-ids"
+OVERRULE = f"{OPTION} says otherwise"
+FIELD = "eagle_aux_hidden_state_layer_ids"
 _VLLM_NAMES = {"Eagle3LlamaForCausalLM", "Eagle3Speculator", "Eagle3DraftModel"}
+_OF_STATES = (FIELD, "aux_hidden_state_layer_ids")
+_OF_OUTPUTS = ("target_layer_ids", "aux_hidden_states_layers")
+_GPT_OSS = (1, 17, 32)
+"""Ids that SGLang counts as outputs since its #32334, and vLLM as states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +96,15 @@ def resolve_aux_layers(
                 "--aux-layer-ids is given, but the head has no auxiliary layers: it takes the "
                 "state behind the target's final norm"
             )
+        _check_none(config, algorithm)
         ids = None if num_layers is None else (num_layers + 1,)
         return AuxLayers(written=None, counting=LAST_STATE, ids=ids)
     found = _found(config, form, num_layers, given)
     if found.ids is not None:
-        _check_order(found.ids, config.num_aux_hidden_states)
+        where = OPTION if given is not None else next(iter(written_ids(config)), "by default")
+        _check_order(found.ids, where, config.num_aux_hidden_states)
         if num_layers is not None:
-            _check_range(found.ids, num_layers)
+            _check_range(found.ids, where, num_layers)
     return found
 
 
@@ -130,18 +144,64 @@ def default_aux_layer_ids(num_layers: int) -> tuple[int, ...]:
     return ids
 
 
+def written_ids(config: HeadConfig) -> dict[str, tuple[int, ...]]:
+    """Every place of the config that names layers, by the field; those at the top level come first."""
+    places = [(name, getattr(config, name)) for name in (*_OF_STATES, *_OF_OUTPUTS)]
+    block = config.eagle_config
+    places += [(f"eagle_config.{name}", getattr(block, name)) for name in (FIELD, *_OF_OUTPUTS)]
+    return {name: tuple(ids) for name, ids in places if ids}
+
+
+def count_aux(config: HeadConfig) -> int:
+    """States that make up the features, as far as the config alone says."""
+    if not config.takes_aux:
+        return 1
+    written = next(iter(written_ids(config).values()), ())
+    return config.num_aux_hidden_states or len(written) or DEFAULT_NUM_AUX
+
+
 def _found(
     config: HeadConfig, form: HeadFormat, num_layers: int | None, given: Sequence[int] | None
 ) -> AuxLayers:
-    outer = tuple(config.eagle_aux_hidden_state_layer_ids or ())
-    nested = tuple(config.eagle_config.eagle_aux_hidden_state_layer_ids or ())
+    written = written_ids(config)
     if given is not None:
-        return AuxLayers(written=outer or nested or None, counting=GIVEN, ids=tuple(given))
-    if outer:
-        _check_agreement(outer, nested)
-        return AuxLayers(written=outer, counting=AT_THE_TOP, ids=outer)
-    if nested:
-        return _nested(nested, config, form, num_layers)
+        first = next(iter(written.values()), None)
+        return AuxLayers(written=first, counting=GIVEN, ids=tuple(given))
+    found = _read(written, config, form, num_layers)
+    _check_agreement(found, written)
+    if _GPT_OSS in written.values() and num_layers in {None, 36}:
+        return replace(found, warning=_gpt_oss_warning(found))
+    return found
+
+
+def _read(
+    written: dict[str, tuple[int, ...]],
+    config: HeadConfig,
+    form: HeadFormat,
+    num_layers: int | None,
+) -> AuxLayers:
+    """The first place that names layers, as its writer counts."""
+    if not written:
+        return _default(num_layers)
+    name, ids = next(iter(written.items()))
+    if name in _OF_STATES:
+        return AuxLayers(written=ids, counting=AT_THE_TOP, ids=ids)
+    if name.removeprefix("eagle_config.") == FIELD:
+        return _nested(ids, config, form, num_layers)
+    shifted = _shifted(ids)
+    usual = num_layers is not None and shifted == usual_layers(num_layers)
+    warning = (
+        f"auxiliary layers {ids} in {name} are the states {shifted} as trainers count, unless "
+    )
+    return AuxLayers(
+        written=ids,
+        counting=f"in {name}, so {BY_TRAINERS}",
+        ids=shifted,
+        warning=None if usual else warning + OVERRULE,
+    )
+
+
+def _default(num_layers: int | None) -> AuxLayers:
     if num_layers is None:
         return AuxLayers(written=None, counting=BY_DEFAULT, ids=None)
     ids = default_aux_layer_ids(num_layers)
@@ -154,7 +214,7 @@ def _nested(
 ) -> AuxLayers:
     if form is HeadFormat.SPECULATORS or _VLLM_NAMES.intersection(config.architectures or ()):
         return AuxLayers(written=ids, counting=OF_VLLM, ids=ids)
-    shifted = tuple(index + 1 for index in ids)
+    shifted = _shifted(ids)
     if num_layers is None or shifted == usual_layers(num_layers):
         return AuxLayers(written=ids, counting=COUNTED_AS_OUTPUT, ids=shifted)
     if num_layers in ids or ids == usual_layers(num_layers):
@@ -170,32 +230,66 @@ def _nested(
     return AuxLayers(written=ids, counting=COUNTED_AS_OUTPUT, ids=shifted, warning=warning)
 
 
-def _check_agreement(outer: tuple[int, ...], nested: tuple[int, ...]) -> None:
-    shifted = tuple(index + 1 for index in nested)
-    if nested and outer not in {nested, shifted}:
+def _shifted(ids: Sequence[int]) -> tuple[int, ...]:
+    """Outputs of layers as states."""
+    return tuple(index + 1 for index in ids)
+
+
+def _gpt_oss_warning(found: AuxLayers) -> str:
+    return (
+        f"auxiliary layers {_GPT_OSS}, as heads for gpt-oss have them, are counted in two ways: vLLM "
+        f"takes the states {_GPT_OSS}, SGLang since its #32334 {_shifted(_GPT_OSS)}; {found.ids} are "
+        f"used unless {OVERRULE}"
+    )
+
+
+def _check_agreement(found: AuxLayers, written: dict[str, tuple[int, ...]]) -> None:
+    """Every place has to name the states that are used; nested ids of vLLM's may, as they stand."""
+    for name, ids in written.items():
+        readings = {_shifted(ids)}
+        if name in _OF_STATES:
+            readings = {ids}
+        elif name.removeprefix("eagle_config.") == FIELD:
+            readings |= {ids}
+        if found.ids not in readings:
+            first = next(iter(written))
+            raise CheckpointError(
+                f"{first} is {written[first]}, which are the states {found.ids}, and {name} is "
+                f"{ids}, which is {_shifted(ids)} as SGLang counts: the two don't agree",
+                hint="say which with --aux-layer-ids, or keep one of them",
+            )
+
+
+def _check_none(config: HeadConfig, algorithm: Algorithm) -> None:
+    """A head without auxiliary layers must not name any."""
+    kind = "of EAGLE-1" if algorithm is Algorithm.EAGLE else "with use_aux_hidden_state false"
+    for name, ids in written_ids(config).items():
+        raise CheckpointError(f"{name} is {ids}, but a head {kind} has no auxiliary layers")
+    if config.num_aux_hidden_states is not None:
         raise CheckpointError(
-            f"eagle_aux_hidden_state_layer_ids is {outer} at the top level and {nested} in "
-            f"eagle_config, which is {shifted} as SGLang counts: the two don't agree",
-            hint="say which with --aux-layer-ids, or keep one of them",
+            f"num_aux_hidden_states is {config.num_aux_hidden_states}, but a head {kind} has no "
+            "auxiliary layers"
         )
 
 
-def _check_order(ids: tuple[int, ...], num_aux: int | None) -> None:
+def _check_order(ids: tuple[int, ...], where: str, num_aux: int | None) -> None:
     """Engines gather states while the target runs: each once, from the first layer to the last."""
     if list(ids) != sorted(set(ids)):
         raise CheckpointError(
-            f"auxiliary layers {ids} are not different layers in order, in which engines take them"
+            f"auxiliary layers {ids} ({where}) are not different layers in order, in which engines "
+            "take them"
         )
     if num_aux is not None and num_aux != len(ids):
         raise CheckpointError(
-            f"the config says num_aux_hidden_states {num_aux}, its auxiliary layers are {ids}"
+            f"the config says num_aux_hidden_states {num_aux}, its auxiliary layers are {ids} "
+            f"({where})"
         )
 
 
-def _check_range(ids: tuple[int, ...], num_layers: int) -> None:
+def _check_range(ids: tuple[int, ...], where: str, num_layers: int) -> None:
     for index in ids:
         if not 0 <= index <= num_layers:
             raise CheckpointError(
-                f"auxiliary layer {index} asks for a state that the target does not have; its "
+                f"auxiliary layer {index} ({where}) asks for a state that the target does not have; its "
                 f"layers are 0 .. {num_layers - 1}, and {num_layers} is the state after the last"
             )

@@ -1,78 +1,94 @@
-"""`config.json` of a head, in the forms that are published."""
+"""`config.json` of a head, in the forms that are published.
+
+Every field is read, known to be harmless, or refused by name (`fields.py`). A field that says null
+says nothing. Values are taken as JSON has them: true is no number and "8" none either.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveInt,
-    ValidationError,
-    field_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 from pydantic_core import ErrorDetails
-from transformers.activations import ACT2FN
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.rope import read_rope
+from eaglebench.model.heads.fields import ALIASES, check_unread
+from eaglebench.model.heads.rope import SHARE, read_rope, read_shares, rotated_width
+from eaglebench.model.heads.window import read_window
 
 NESTED = "transformer_layer_config"
-SLIDING = "sliding_attention"
+BLOCK = "eagle_config"
 DEFAULT_NUM_AUX = 3
+ACTIVATIONS = ("silu", "swish", "gelu", "gelu_pytorch_tanh", "relu")
+_OUTER_DECIDES = {"architectures", "model_type", "tie_word_embeddings"}
+"""What a speculators file says of the head outside, and of the layer's family inside."""
+_IN_BOTH = ("norm_before_fc", "norm_output", "fc_norm")
+"""What some files say in `eagle_config` instead of at the top."""
+
+_Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
+_Size = Annotated[int, Field(ge=1, le=2**31)]
+_LayerIds = list[int] | None
 
 
 class EagleBlock(BaseModel):
     """The nested `eagle_config`."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = _Strict
 
-    eagle_aux_hidden_state_layer_ids: list[int] | None = None
+    eagle_aux_hidden_state_layer_ids: _LayerIds = None
+    target_layer_ids: _LayerIds = None
+    aux_hidden_states_layers: _LayerIds = None
     use_aux_hidden_state: bool = True
-    norm_before_fc: bool | None = None
 
 
 class HeadConfig(BaseModel):
-    """What a head's shape and maths are read from; other fields are ignored."""
+    """What a head's shape and maths are read from, and what its tensors are held against."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = _Strict
 
     architectures: list[str] | None = None
-    hidden_size: PositiveInt
-    intermediate_size: PositiveInt
-    num_attention_heads: PositiveInt
-    num_key_value_heads: PositiveInt | None = None
-    head_dim: PositiveInt | None = None
-    num_hidden_layers: int = 1
+    model_type: str | None = None
+    hidden_size: _Size
+    intermediate_size: _Size
+    num_attention_heads: _Size
+    num_key_value_heads: _Size | None = None
+    head_dim: _Size | None = None
+    num_hidden_layers: PositiveInt = 1
     hidden_act: str = "silu"
-    rms_norm_eps: float = 1e-6
+    rms_norm_eps: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-6
     rope_theta: float | None = None
     rope_scaling: dict[str, Any] | None = None
     rope_parameters: dict[str, Any] | None = None
-    partial_rotary_factor: float = 1.0
-    max_position_embeddings: PositiveInt | None = None
+    partial_rotary_factor: float | None = None
+    rotary_dim: int | None = None
+    max_position_embeddings: _Size | None = None
     layer_types: list[str] | None = None
-    sliding_window: PositiveInt | None = None
-    vocab_size: PositiveInt
-    draft_vocab_size: PositiveInt | None = None
+    sliding_window: _Size | None = None
+    use_sliding_window: bool | None = None
+    max_window_layers: Annotated[int, Field(ge=0)] | None = None
+    vocab_size: _Size
+    draft_vocab_size: _Size | None = None
     tie_word_embeddings: bool = False
-    target_hidden_size: int | None = None
+    target_hidden_size: _Size | None = None
     norm_before_residual: bool | None = None
     norm_before_fc: bool | None = None
     norm_output: bool | None = None
     fc_norm: bool | None = None
     use_aux_norm: bool = False
-    num_aux_hidden_states: int | None = None
-    eagle_aux_hidden_state_layer_ids: list[int] | None = None
+    bias: bool | None = None
+    attention_bias: bool | None = None
+    qkv_bias: bool | None = None
+    mlp_bias: bool | None = None
+    fusion_bias: bool | None = None
+    use_qk_norm: bool | None = None
+    has_lm_head: bool | None = None
+    num_aux_hidden_states: Annotated[int, Field(ge=1, le=1024)] | None = None
+    eagle_aux_hidden_state_layer_ids: _LayerIds = None
+    aux_hidden_state_layer_ids: _LayerIds = None
+    target_layer_ids: _LayerIds = None
+    aux_hidden_states_layers: _LayerIds = None
     eagle_config: EagleBlock = Field(default_factory=EagleBlock)
-    quantization_config: dict[str, Any] | None = None
-
-    @field_validator("eagle_config", mode="before")
-    @classmethod
-    def _read_null(cls, block: Any) -> Any:
-        return {} if block is None else block
 
     @property
     def num_kv_heads(self) -> int:
@@ -87,8 +103,13 @@ class HeadConfig(BaseModel):
     @property
     def window(self) -> int | None:
         """Positions the layer sees, where its config says that it slides."""
-        slides = self.layer_types is not None and self.layer_types[:1] == [SLIDING]
-        return self.sliding_window if slides else None
+        return read_window(
+            self.sliding_window,
+            self.layer_types,
+            slides=self.use_sliding_window,
+            full_layers=self.max_window_layers,
+            model_type=self.model_type,
+        )
 
     @property
     def rope(self) -> dict[str, Any]:
@@ -96,24 +117,23 @@ class HeadConfig(BaseModel):
         return read_rope(self.rope_parameters, self.rope_scaling, self.rope_theta)
 
     @property
+    def rotated_width(self) -> int:
+        """Dimensions of an attention head that are rotated."""
+        blocks = {"rope_parameters": self.rope_parameters, "rope_scaling": self.rope_scaling}
+        shares = read_shares(blocks)
+        if self.partial_rotary_factor is not None:
+            shares[SHARE] = self.partial_rotary_factor
+        return rotated_width(self.head_width, shares, self.rotary_dim)
+
+    @property
     def takes_aux(self) -> bool:
         """Whether the features are several states, or the one behind the target's final norm."""
         return self.eagle_config.use_aux_hidden_state
 
     @property
-    def num_aux(self) -> int:
-        """States that make up the features."""
-        if not self.takes_aux:
-            return 1
-        given = self.eagle_aux_hidden_state_layer_ids
-        ids = given or self.eagle_config.eagle_aux_hidden_state_layer_ids
-        return self.num_aux_hidden_states or len(ids or ()) or DEFAULT_NUM_AUX
-
-    @property
     def norms_joined(self) -> bool:
         """Whether the joined states are normed in front of fc (`norm_before_fc`)."""
-        nested = self.eagle_config.norm_before_fc
-        return bool(self.norm_before_fc if nested is None else nested)
+        return bool(self.norm_before_fc)
 
     @property
     def norms_each(self) -> bool:
@@ -121,44 +141,105 @@ class HeadConfig(BaseModel):
         return bool(self.fc_norm) or self.use_aux_norm
 
 
+KNOWN = frozenset(HeadConfig.model_fields)
+_KNOWN_NESTED = frozenset(EagleBlock.model_fields) | set(_IN_BOTH)
+
+
 def read_raw_config(folder: Path) -> dict[str, Any]:
-    """A head's `config.json` as it stands.
+    """A head's `config.json` as it stands, with or without a byte order mark.
 
     Raises:
         CheckpointError: it is missing or no JSON object.
     """
     path = folder / "config.json"
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise CheckpointError(f"{path} can't be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is not the config of a head: {error}") from error
     if not isinstance(raw, dict):
         raise CheckpointError(f"{path} is not the config of a head: no JSON object")
     return raw
 
 
-def parse_config(raw: Mapping[str, Any], path: Path) -> HeadConfig:
-    """The fields of a config, those of speculators' nested layer config among them.
+def flat_fields(raw: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The fields that say something, those of speculators' nested layer config among them.
 
     Raises:
-        CheckpointError: a field is missing or wrong, or asks for what is not computed here.
+        CheckpointError: a field stands in both and says two things.
     """
-    outer = {name: value for name, value in raw.items() if name != NESTED}
-    nested = raw.get(NESTED) or {}
-    if not isinstance(nested, dict):
+    nested = raw.get(NESTED)
+    if nested is not None and not isinstance(nested, dict):
         raise CheckpointError(f"{path}: {NESTED} is no JSON object")
+    inner = _said(nested or {})
+    outer = {name: value for name, value in _said(raw).items() if name != NESTED}
+    for name in sorted(set(inner) & set(outer) & KNOWN - _OUTER_DECIDES):
+        if inner[name] != outer[name]:
+            raise CheckpointError(
+                f"{path}: {name} is {outer[name]!r} at the top level and {inner[name]!r} in {NESTED}"
+            )
+    return inner | outer
+
+
+def parse_config(raw: Mapping[str, Any], path: Path) -> HeadConfig:
+    """The fields of a config, all of them accounted for.
+
+    Raises:
+        CheckpointError: a field is missing, wrong or unknown, contradicts another, or asks for what
+            is not computed here.
+    """
     try:
-        config = HeadConfig.model_validate({**nested, **outer})
+        config = HeadConfig.model_validate(_accounted(flat_fields(raw, path)))
     except ValidationError as error:
         found = "; ".join(_explain(details) for details in error.errors(include_url=False))
         raise CheckpointError(f"{path} is not the config of a head: {found}") from error
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error.message}", hint=error.hint) from error
     unknown = _unknown_maths(config)
     if unknown:
         raise CheckpointError(f"{path}: {unknown}")
-    read_rope(config.rope_parameters, config.rope_scaling, config.rope_theta)
+    _ = (config.window, config.rope, config.rotated_width)
     return config
+
+
+def _said(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in block.items() if value is not None}
+
+
+def _accounted(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are read, under our names."""
+    read = dict(_read_fields(fields, "", KNOWN))
+    block = read.pop(BLOCK, {})
+    if not isinstance(block, dict):
+        raise CheckpointError(f"{BLOCK} is {block!r}; expected a JSON object")
+    nested = dict(_read_fields(_said(block), f"{BLOCK}.", _KNOWN_NESTED))
+    for name in _IN_BOTH:
+        if name in nested:
+            value = nested.pop(name)
+            if read.setdefault(name, value) != value:
+                raise CheckpointError(
+                    f"{name} is {read[name]!r} at the top level and {value!r} in {BLOCK}"
+                )
+    return {**read, BLOCK: nested}
+
+
+def _read_fields(
+    fields: Mapping[str, Any], where: str, known: frozenset[str]
+) -> Iterator[tuple[str, Any]]:
+    """Fields under our names; the others are checked.
+
+    Raises:
+        CheckpointError: one is unknown, or two words for one field say two things.
+    """
+    found: dict[str, Any] = {}
+    for word, value in fields.items():
+        name = ALIASES.get(word, word)
+        if name not in known:
+            check_unread(word, value, where, known)
+        elif found.setdefault(name, value) != value:
+            raise CheckpointError(f"{where}{name} is {found[name]!r}, {word} {value!r}")
+    yield from found.items()
 
 
 def _explain(details: ErrorDetails) -> str:
@@ -166,23 +247,22 @@ def _explain(details: ErrorDetails) -> str:
     where = ".".join(str(part) for part in details["loc"])
     if details["type"] == "missing":
         return f"{where} is missing"
-    return f"{where} is {details['input']!r}: {details['msg']}"
+    shown = repr(details["input"])
+    return f"{where} is {shown if len(shown) < 80 else shown[:77] + '...'}: {details['msg']}"
 
 
 def _unknown_maths(config: HeadConfig) -> str | None:
     """What the config asks for and is not computed here."""
-    if config.num_hidden_layers != 1:
-        return f"{config.num_hidden_layers} layers; a head has 1"
-    unknown = set(config.layer_types or ()) - {"full_attention", SLIDING}
-    if unknown:
-        return f"layers of type {', '.join(sorted(unknown))} are unknown"
-    if (config.layer_types or [])[:1] == [SLIDING] and config.sliding_window is None:
-        return f"a layer of type {SLIDING} and no sliding_window"
-    if config.hidden_act not in ACT2FN:
-        return f"hidden_act {config.hidden_act!r} is unknown"
-    if config.partial_rotary_factor != 1:
-        return f"partial_rotary_factor {config.partial_rotary_factor}; only whole heads are rotated"
-    if config.quantization_config:
-        method = config.quantization_config.get("quant_method")
-        return f"the weights are quantised ({method}); expected plain ones"
+    if config.hidden_act not in ACTIVATIONS:
+        return f"hidden_act {config.hidden_act!r}; known: {', '.join(ACTIVATIONS)}"
+    if config.num_attention_heads % config.num_kv_heads:
+        return (
+            f"num_attention_heads {config.num_attention_heads} is no multiple of "
+            f"num_key_value_heads {config.num_kv_heads}"
+        )
+    if not config.head_dim and config.hidden_size % config.num_attention_heads:
+        return (
+            f"hidden_size {config.hidden_size} is no multiple of num_attention_heads "
+            f"{config.num_attention_heads}, and head_dim is not given"
+        )
     return None

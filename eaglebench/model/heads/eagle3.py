@@ -25,6 +25,7 @@ from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.heads.aux_layers import count_aux
 from eaglebench.model.heads.fit import facts_of, id_table
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.head import LoadReport
@@ -67,7 +68,7 @@ class Eagle3Head:
         self._norms_residual = bool(config.norm_before_residual)
         self._embedding = weights.get(EMBEDDING, target.embedding.weight)
         self._joined_norm = weights.get(JOINED_NORM)
-        num_norms = config.num_aux if config.norms_each else 0
+        num_norms = count_aux(config) if config.norms_each else 0
         self._state_norms = [weights[state_norm(index)] for index in range(num_norms)]
         self._fc, self._fc_bias = weights.get("fc.weight"), weights.get("fc.bias")
         self._token_norm = weights[f"{LAYER}input_layernorm.weight"]

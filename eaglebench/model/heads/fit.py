@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import AutoConfig
 
 from eaglebench.errors import CheckpointError, UsageError
-from eaglebench.model.heads.aux_layers import AuxLayers
+from eaglebench.model.heads.aux_layers import AuxLayers, count_aux
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD, check_shapes
 from eaglebench.model.heads.published import PublishedHead
@@ -71,11 +71,11 @@ def fit_to(head: PublishedHead, aux: AuxLayers, target: TargetFacts) -> Publishe
     if given is not None and given != target.hidden_size:
         raise CheckpointError(
             f"the head is made for a target of hidden size {given}, the target has "
-            f"{target.hidden_size}"
+            f"{target.hidden_size} (target_hidden_size)"
         )
     warnings = _check_vocabulary(config.vocab_size, target.vocab_size)
     _check_width(head, target)
-    num_aux = len(aux.ids) if aux.ids is not None else config.num_aux
+    num_aux = len(aux.ids) if aux.ids is not None else count_aux(config)
     check_shapes(tensors, config, head.algorithm, num_aux=num_aux, target_hidden=target.hidden_size)
     _check_lm_head(head, target)
     _check_embeddings(tensors.get(EMBEDDING), config.hidden_size, target)
@@ -109,7 +109,9 @@ def _check_vocabulary(mine: int, theirs: int) -> tuple[str, ...]:
         return ()
     sizes = f"the head is made for a vocabulary of {mine}, the target has {theirs}"
     if not is_padding(mine, theirs):
-        raise CheckpointError(sizes, hint="the head belongs to another model")
+        raise CheckpointError(
+            sizes, hint="the head belongs to another model, or its vocab_size is wrong"
+        )
     return (f"{sizes}; taken as one vocabulary, padded",)
 
 
@@ -145,7 +147,9 @@ def _check_lm_head(head: PublishedHead, target: TargetFacts) -> None:
     rows, width = weight.shape
     given = head.config.draft_vocab_size
     if width != head.config.hidden_size:
-        raise CheckpointError(f"lm_head is {width} wide; the head is {head.config.hidden_size}")
+        raise CheckpointError(
+            f"lm_head is {width} wide; the head is {head.config.hidden_size} (hidden_size)"
+        )
     if given is not None and given != rows:
         raise CheckpointError(f"the config says draft_vocab_size {given}, lm_head has {rows} rows")
     if head.algorithm is Algorithm.EAGLE and not is_padding(rows, target.vocab_size):

@@ -78,28 +78,30 @@ def architectures(raw: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(raw.get("architectures") or ())
 
 
-def feeds_normed(norm_output: bool | None, form: HeadFormat) -> tuple[bool, str | None]:
+def feeds_normed(
+    norm_output: bool | None, form: HeadFormat, *, is_settled: bool
+) -> tuple[bool, str | None]:
     """Whether the next level gets the normed state, and a warning if that is doubtful.
 
-    SGLang, vLLM, TorchSpec and speculators: false unless given, and true feeds the state behind
-    the final norm to the next level (EAGLE 3.1). SpecForge up to 0.2.0: true unless given, and
-    true is plain EAGLE-3, a norm in front of lm_head alone; what it trains for false no engine
-    computes. Its later versions follow SGLang under the same names, hence the warning.
+    True is EAGLE 3.1: the state behind the final norm goes to the next level as well as to lm_head.
+    False and silence are plain EAGLE-3, with a norm in front of lm_head alone. SGLang, vLLM,
+    TensorRT-LLM, TorchSpec, speculators and SpecForge since its #879 read it so. Before, SpecForge
+    wrote true for plain EAGLE-3 and false for a head without a final norm, which no engine computes.
 
-    Raises:
-        CheckpointError: false in SpecForge's format, which is one of two different heads.
+    Args:
+        norm_output: as the config says it.
+        form: whose words it uses.
+        is_settled: whether `fc_norm`, which is of EAGLE 3.1, stands beside it, or the user said it.
     """
-    if form is not HeadFormat.SAFEAILAB or norm_output is None:
+    if form is not HeadFormat.SAFEAILAB or norm_output is None or is_settled:
         return bool(norm_output), None
-    if norm_output is False:
-        raise CheckpointError(
-            "norm_output is false: in SpecForge up to 0.2.0 that is a head without a norm in front "
-            "of lm_head, which no engine computes; everywhere else it is plain EAGLE-3",
-            hint="if the head is plain EAGLE-3, take norm_output out of its config.json; else train "
-            "or export it with norm_output true",
+    if norm_output:
+        return True, (
+            "norm_output true is read as EAGLE 3.1, as engines do (the normed state goes on to the "
+            "next level); SpecForge before its #879 wrote it for plain EAGLE-3, which "
+            "--draft-config norm_output=false would compute"
         )
     return False, (
-        "norm_output is read as SpecForge up to 0.2.0 means it (a norm in front of lm_head alone); "
-        "if the normed state goes on to the next level, name the auxiliary layers at the top level "
-        "of config.json, as vLLM does"
+        "norm_output false is read as plain EAGLE-3, as engines do; SpecForge before its #879 meant "
+        "a head without a norm in front of lm_head, which no engine computes"
     )

@@ -95,7 +95,7 @@ class HeadLayer:
         heads = linear(inputs, self._qkv, self._qkv_bias).view(count, -1, self.config.head_width)
         rotated = self._norm_heads(heads[:, :num_rotated])
         cos, sin = self._rotary(inputs[None], positions[None])
-        rotated = rotate(rotated, cos[0], sin[0])
+        rotated = self._rotate(rotated, cos[0], sin[0])
         attended = self.attention(
             rotated[:, :num_heads],
             rotated[:, num_heads:],
@@ -106,6 +106,13 @@ class HeadLayer:
             self._form,
         )
         return attended.reshape(count, -1)
+
+    def _rotate(self, heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """Turn the first dimensions of every head; with partial rotation the others stay."""
+        width = cos.shape[-1]
+        if width == heads.shape[-1]:
+            return rotate(heads, cos, sin)
+        return torch.cat([rotate(heads[..., :width], cos, sin), heads[..., width:]], dim=-1)
 
     def _norm_heads(self, heads: Tensor) -> Tensor:
         """Norms over the width of each query and key head, as in Qwen 3."""
@@ -122,11 +129,15 @@ class HeadLayer:
 
 
 def make_rotary(config: HeadConfig, device: torch.device) -> Any:
-    """The rotary embedding of `transformers` for this config."""
+    """The rotary embedding of `transformers`, of the dimensions that are rotated.
+
+    A share below one is said as a narrower head: models of `transformers` read the share in some
+    kinds of angles only.
+    """
     llama = LlamaConfig(
         hidden_size=config.hidden_size,
         num_attention_heads=config.num_attention_heads,
-        head_dim=config.head_width,
+        head_dim=config.rotated_width,
         max_position_embeddings=config.max_position_embeddings or 2048,
         rope_parameters=config.rope,
     )

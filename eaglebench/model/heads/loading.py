@@ -1,7 +1,8 @@
 """From a folder and a target to a head that runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
@@ -25,6 +26,7 @@ def load_head(
     *,
     algorithm: str | None = None,
     aux_layer_ids: Sequence[int] | None = None,
+    draft_config: Mapping[str, Any] | None = None,
 ) -> DraftHead:
     """Load a head of any published format; dtype, device and attention follow the target.
 
@@ -33,12 +35,13 @@ def load_head(
         target: what it drafts for.
         algorithm: refuse a head of another kind; None takes any.
         aux_layer_ids: states that feed it, whatever its config says; None asks the config.
+        draft_config: other fields that are said otherwise than its config says them.
 
     Raises:
         CheckpointError: the checkpoint is incomplete, holds tensors without a place, is of another
             kind than asked for, or does not fit the target; the message names both sides.
     """
-    published = read_published(path)
+    published = read_published(path, draft_config)
     _check_algorithm(published, algorithm)
     aux = resolve_aux_layers(
         published.config, published.algorithm, published.form, target.num_layers, aux_layer_ids

@@ -1,6 +1,6 @@
 """What a head is or has that a format has no word for."""
 
-from eaglebench.model.heads.aux_layers import AuxLayers, usual_layers
+from eaglebench.model.heads.aux_layers import AuxLayers, count_aux, usual_layers
 from eaglebench.model.heads.config import DEFAULT_NUM_AUX
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 from eaglebench.model.heads.places import LM_HEAD, MLP, OUTPUT, QKV, QUERY_NORM, has_bias
@@ -26,6 +26,8 @@ def head_obstacles(head: PublishedHead, to: HeadFormat) -> list[str]:
         "biases in the MLP": has_mlp_bias and (not is_speculators or has_head_norms),
         "norms of q and k": has_head_norms and not (is_speculators and is_eagle3),
         "a sliding window": config.window is not None and not is_speculators,
+        "partial rotation (partial_rotary_factor)": config.rotated_width != config.head_width
+        and to is not HeadFormat.SGLANG,
         "features without auxiliary layers": is_eagle3
         and not config.takes_aux
         and to is not HeadFormat.SGLANG,
@@ -48,7 +50,7 @@ def old_readers(head: PublishedHead, to: HeadFormat) -> tuple[str, ...]:
         "norm_output": head.feeds_normed,
         "norm_before_fc": config.norms_joined,
         "fc_norm": config.norms_each,
-        "num_aux_hidden_states": config.num_aux != DEFAULT_NUM_AUX,
+        "num_aux_hidden_states": count_aux(config) != DEFAULT_NUM_AUX,
         "use_aux_hidden_state": not config.takes_aux,
     }
     found = [name for name, is_asked in ignored.items() if is_asked]

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError
+from eaglebench.model.heads.aux_layers import count_aux
 from eaglebench.model.heads.config import HeadConfig
 from eaglebench.model.heads.format import Algorithm
 
@@ -36,6 +37,10 @@ _POST_NORM = f"{LAYER}post_attention_layernorm.weight"
 _INPUT_NORMS = {f"{LAYER}{n}.weight" for n in ("input_layernorm", "hidden_norm")}
 _MATRICES = (*QKV, OUTPUT, *MLP)
 _BIASES = frozenset(f"{name}.bias" for name in _MATRICES)
+_SIZES = (
+    *("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim"),
+    "num_aux_hidden_states",
+)
 _PLAIN = {torch.float64, torch.float32, torch.bfloat16, torch.float16}
 _COMMON = frozenset({f"{name}.weight" for name in _MATRICES} | {_POST_NORM})
 
@@ -66,7 +71,7 @@ def places_of(config: HeadConfig, algorithm: Algorithm) -> Places:
     if config.norms_joined:
         required |= {JOINED_NORM}
     if config.norms_each:
-        required |= {state_norm(index) for index in range(config.num_aux)}
+        required |= {state_norm(index) for index in range(count_aux(config))}
     return Places(required, optional | {LM_HEAD} | TABLES)
 
 
@@ -101,9 +106,10 @@ def check_shapes(
     expected = _expected_shapes(config, algorithm, num_aux, target_hidden)
     for name, shape in expected.items():
         if name in tensors and tuple(tensors[name].shape) != shape:
+            sizes = ", ".join(f"{size} {getattr(config, size)}" for size in _SIZES)
             raise CheckpointError(
-                f"{name} has shape {tuple(tensors[name].shape)}; expected {shape} (head hidden "
-                f"{config.hidden_size}, target hidden {target_hidden}, {num_aux} auxiliary layers)"
+                f"{name} has shape {tuple(tensors[name].shape)}; expected {shape} from {sizes}, "
+                f"target hidden {target_hidden} and {num_aux} auxiliary layers"
             )
     _check_whole(tensors, [f"{name}.bias" for name in QKV])
     _check_whole(tensors, [QUERY_NORM, KEY_NORM])

@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
+from eaglebench.errors import CheckpointError
 from eaglebench.model.checkpoint import PlacedTensors, place, read_tensors
-from eaglebench.model.heads.config import HeadConfig, parse_config, read_raw_config
+from eaglebench.model.heads.config import HeadConfig, flat_fields, parse_config, read_raw_config
+from eaglebench.model.heads.flags import OF_EAGLE3, check_flags
 from eaglebench.model.heads.format import (
     Algorithm,
     HeadFormat,
@@ -14,7 +18,14 @@ from eaglebench.model.heads.format import (
     recognise_algorithm,
     recognise_format,
 )
+from eaglebench.model.heads.kinds import check_layers, refuse_other_kinds
+from eaglebench.model.heads.overrides import check_effect, overridden
 from eaglebench.model.heads.places import IGNORED, LM_HEAD, check_dtypes, places_of
+
+_ASK_FOR_TENSORS = (
+    *("norm_before_fc", "fc_norm", "use_aux_norm", "num_aux_hidden_states", "draft_vocab_size"),
+    "vocab_size",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +34,7 @@ class PublishedHead:
 
     Attributes:
         path: the folder.
-        raw: its `config.json` as it stands.
+        raw: its `config.json` as it stands, with what the user overruled.
         config: the fields that are read from it.
         algorithm: the kind of maths.
         form: whose names and fields it uses.
@@ -42,23 +53,39 @@ class PublishedHead:
     warnings: tuple[str, ...]
 
 
-def read_published(path: Path | str) -> PublishedHead:
+def read_published(
+    path: Path | str, draft_config: Mapping[str, Any] | None = None
+) -> PublishedHead:
     """Read a folder.
+
+    Args:
+        path: the folder.
+        draft_config: fields of its config that the user says otherwise.
 
     Raises:
         CheckpointError: config or tensors are missing, contradict each other, or ask for what is
             not computed here.
+        UsageError: a field that is overruled is unknown, or has no effect on this head.
     """
     folder = Path(path)
-    raw = read_raw_config(folder)
-    config = parse_config(raw, folder / "config.json")
+    file = folder / "config.json"
+    raw = overridden(read_raw_config(folder), draft_config or {})
     tensors = read_tensors(folder)
+    fields = flat_fields(raw, file)
+    refuse_other_kinds(fields, tensors)
+    config = parse_config(raw, file)
     algorithm = recognise_algorithm(raw, tensors)
+    if algorithm is Algorithm.EAGLE:
+        unused = (*OF_EAGLE3, "draft_vocab_size", "tie_word_embeddings", "use_aux_hidden_state")
+        check_effect(draft_config or {}, unused, "an EAGLE-1")
     form = recognise_format(raw, tensors, algorithm)
-    places = places_of(config, algorithm)
-    placed = place(tensors, required=places.required, optional=places.optional, ignored=IGNORED)
+    copied = check_layers(config.num_hidden_layers, tensors)
+    placed = _place(tensors, config, algorithm)
     check_dtypes(placed.tensors)
-    is_normed, warning = feeds_normed(config.norm_output, form)
+    check_flags(config, placed.tensors, algorithm, form)
+    is_settled = config.norms_each or "norm_output" in (draft_config or {})
+    is_normed, doubt = feeds_normed(config.norm_output, form, is_settled=is_settled)
+    found = [*(text for text in (copied, doubt) if text), *_doubts(config, algorithm, form, placed)]
     return PublishedHead(
         path=folder,
         raw=raw,
@@ -67,22 +94,44 @@ def read_published(path: Path | str) -> PublishedHead:
         form=form,
         placed=placed,
         feeds_normed=is_normed,
-        warnings=(*([warning] if warning else []), *_doubts(raw, algorithm, form, placed)),
+        warnings=tuple(found),
     )
 
 
+def _place(
+    tensors: Mapping[str, Tensor], config: HeadConfig, algorithm: Algorithm
+) -> PlacedTensors:
+    """Tensors in their places; where they don't fit, what the config asks for is said as well."""
+    places = places_of(config, algorithm)
+    try:
+        return place(tensors, required=places.required, optional=places.optional, ignored=IGNORED)
+    except CheckpointError as error:
+        asked = {name: getattr(config, name) for name in _ASK_FOR_TENSORS}
+        asked["use_aux_hidden_state"] = config.takes_aux
+        said = ", ".join(f"{name} {value}" for name, value in asked.items() if value is not None)
+        message = f"{error.message}; config.json asks for {algorithm} with {said}"
+        raise CheckpointError(message, hint=error.hint) from error
+
+
 def _doubts(
-    raw: Mapping[str, Any], algorithm: Algorithm, form: HeadFormat, placed: PlacedTensors
+    config: HeadConfig, algorithm: Algorithm, form: HeadFormat, placed: PlacedTensors
 ) -> Iterator[str]:
     """What projects would read differently."""
+    rope = config.rope_parameters or config.rope_scaling or {}
+    inner, outer = rope.get("rope_theta"), config.rope_theta
+    if inner is not None and outer is not None and float(inner) != outer:
+        yield (
+            f"rope_theta is {outer:g} at the top level and {float(inner):g} beside the rotary type; the "
+            "latter is used, as transformers does"
+        )
     if algorithm is not Algorithm.EAGLE3:
         return
-    if form is HeadFormat.SPECULATORS and raw.get("norm_before_residual") is None:
+    if form is HeadFormat.SPECULATORS and config.norm_before_residual is None:
         yield (
             "norm_before_residual is not given and read as false, as speculators does; "
             "vLLM would read true"
         )
-    if raw.get("tie_word_embeddings") and LM_HEAD in placed.tensors:
+    if config.tie_word_embeddings and LM_HEAD in placed.tensors:
         yield (
             "tie_word_embeddings is true, yet the file has an lm_head; that is used, SGLang would "
             "use the embeddings"

@@ -169,6 +169,8 @@ def _layer_fields(config: HeadConfig) -> dict[str, Any]:
     }
     rope = config.rope
     fields["rope_theta"] = rope.pop("rope_theta")
+    if config.rotated_width != config.head_width:
+        fields["partial_rotary_factor"] = config.rotated_width / config.head_width
     given = config.rope_parameters or config.rope_scaling or {}
     sections = {name: given[name] for name in SECTIONS if name in given}
     if rope["rope_type"] != "default" or sections:

@@ -138,7 +138,7 @@ def test_convert_says_that_the_verifier_has_no_name(tmp_path: Path) -> None:
     ("args", "words"),
     [
         (("inspect", "nowhere"), "no asset, folder or Hub id 'nowhere'"),
-        (("inspect", "tiny"), "4 layers; a head has 1"),
+        (("inspect", "tiny"), "a whole model of 4 layers"),
         (("convert", "tiny-eagle3", "out", "--to", "safeailab", "--model", "tiny"), "can't say"),
     ],
 )

@@ -1,5 +1,6 @@
 """Auxiliary layer ids: the off-by-one between projects, and what is refused."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from eaglebench.model.heads.aux_layers import (
     default_aux_layer_ids,
     resolve_aux_layers,
 )
-from eaglebench.model.heads.config import HeadConfig
+from eaglebench.model.heads.config import parse_config
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 from tests.checkpoints import make_head_config
 
@@ -31,7 +32,7 @@ def resolve(
 ) -> AuxLayers:
     """The states that feed a head whose config holds these ids."""
     fields = {"eagle_config": {KEY: nested} if nested is not None else None, **fields}
-    config = HeadConfig.model_validate(make_head_config(**fields, **({KEY: outer})))
+    config = parse_config(make_head_config(**fields, **({KEY: outer})), Path("config.json"))
     return resolve_aux_layers(config, algorithm, HeadFormat(form), num_layers, given)
 
 

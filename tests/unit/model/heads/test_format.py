@@ -11,7 +11,7 @@ from eaglebench.model.heads.format import HeadFormat
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
-from tests.checkpoints import HIDDEN, make_model, publish_eagle3
+from tests.checkpoints import HIDDEN, make_head_tensors, make_model, publish_eagle3
 
 
 def make_target() -> Target:
@@ -46,7 +46,8 @@ def feeds_normed(head: DraftHead) -> bool:
     ("form", "fields", "expected", "words"),
     [
         ("specforge", {}, False, None),
-        ("specforge", {"norm_output": True}, False, "SpecForge up to 0.2.0"),
+        ("specforge", {"norm_output": True}, True, "read as EAGLE 3.1, as engines do"),
+        ("specforge", {"norm_output": False}, False, "read as plain EAGLE-3, as engines do"),
         ("specforge", {"norm_output": True, "_torchspec_version": "1"}, True, None),
         ("sglang", {}, False, None),
         ("sglang", {"norm_output": False}, False, None),
@@ -58,7 +59,7 @@ def feeds_normed(head: DraftHead) -> bool:
 def test_norm_output_means_what_its_format_means(
     tmp_path: Path, form: str, fields: dict[str, Any], expected: object, words: str | None
 ) -> None:
-    """A norm in front of lm_head alone for SpecForge, a normed next level for all others."""
+    """True is a normed next level, as engines read it; what SpecForge once meant is mentioned."""
     head = load_head(publish_eagle3(tmp_path, form, **fields), make_target())
 
     assert feeds_normed(head) == expected
@@ -66,11 +67,25 @@ def test_norm_output_means_what_its_format_means(
     assert words is None or words in head.report.warnings[0]
 
 
-def test_norm_output_false_of_specforge_is_refused(tmp_path: Path) -> None:
-    """It is one of two different heads; the message names both."""
-    with pytest.raises(CheckpointError, match=r"without a norm .* plain EAGLE-3") as caught:
-        load_head(publish_eagle3(tmp_path, "specforge", norm_output=False), make_target())
-    assert "take norm_output out" in (caught.value.hint or "")
+@pytest.mark.parametrize("is_normed", [True, False])
+def test_fc_norm_settles_norm_output(tmp_path: Path, *, is_normed: bool) -> None:
+    """Both are of EAGLE 3.1, so that nobody has to be asked what the writer meant."""
+    tensors = make_head_tensors("fc_norm")
+    folder = publish_eagle3(tmp_path, "specforge", tensors, fc_norm=True, norm_output=is_normed)
+    head = load_head(folder, make_target())
+
+    assert feeds_normed(head) == is_normed
+    assert not any("norm_output" in text for text in head.report.warnings)
+
+
+@pytest.mark.parametrize("is_normed", [True, False])
+def test_norm_output_can_be_overruled(tmp_path: Path, *, is_normed: bool) -> None:
+    """Whoever knows the trainer says it, and there is no doubt left to speak of."""
+    folder = publish_eagle3(tmp_path, "specforge", norm_output=not is_normed)
+    head = load_head(folder, make_target(), draft_config={"norm_output": is_normed})
+
+    assert feeds_normed(head) == is_normed
+    assert not any("norm_output" in text for text in head.report.warnings)
 
 
 def test_silence_on_the_residual_is_mentioned(tmp_path: Path) -> None:
@@ -84,8 +99,8 @@ def test_silence_on_the_residual_is_mentioned(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"speculators_model_type": "dflash"}, "'dflash' is no EAGLE head"),
-        ({"num_hidden_layers": 2}, "2 layers; a head has 1"),
+        ({"speculators_model_type": "dflash"}, "a DFlash head, .* 'dflash'.* is no EAGLE head"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
         ({"layer_types": ["linear_attention"]}, "linear_attention are unknown"),
         ({"hidden_size": "wide"}, "hidden_size"),
     ],

@@ -132,7 +132,7 @@ def test_spellings_of_the_same_angles(
         ({"rope_scaling": {"type": None, "factor": 2.0}}, "have no rope_type"),
         ({"rope_scaling": {"type": "linear"}}, "'linear' need a number for factor, not None"),
         ({"rope_scaling": {"type": "linear", "factor": "much"}}, "for factor, not 'much'"),
-        ({"rope_scaling": {"type": "linear", "factor": 0}}, "factor is 0; expected more than 0"),
+        ({"rope_scaling": {"type": "linear", "factor": 0}}, "factor is 0; expected at least 1"),
         ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "for low_freq_factor"),
         ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "for original_max_position"),
         ({"rope_scaling": "linear"}, "rope_scaling is 'linear'"),
@@ -143,7 +143,7 @@ def test_spellings_of_the_same_angles(
         ),
         ({"rope_theta": 0}, "rope_theta is 0"),
         ({"rope_theta": "far"}, "rope_theta is 'far'"),
-        ({"partial_rotary_factor": 0.5}, "only whole heads are rotated"),
+        ({"partial_rotary_factor": 0.4}, "3 of 8 dimensions"),
     ],
 )
 def test_angles_that_are_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:

@@ -1,0 +1,158 @@
+"""Fields of a head's config that the user says otherwise (`--draft-config KEY=VALUE`).
+
+A field is replaced wherever the config says it: at the top level, in the nested layer config and in
+`eagle_config`, under any of its names. Three of them stand for a group, so that what is asked for is
+what happens: `sliding_window` decides alone whether the layer slides, and the rotary base, share and
+scaling are taken out of the other spelling as well.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from eaglebench.errors import UsageError
+from eaglebench.model.heads.config import BLOCK, KNOWN, NESTED
+from eaglebench.model.heads.fields import ALIASES, HARMLESS
+
+OPTION = "--draft-config"
+_LAYERS = frozenset(
+    {
+        *("eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids", "target_layer_ids"),
+        *("aux_hidden_states_layers", "num_aux_hidden_states"),
+    }
+)
+_SCALING = ("rope_parameters", "rope_scaling")
+SETTABLE = tuple(
+    sorted(
+        KNOWN - _LAYERS - {BLOCK, "architectures", "num_hidden_layers"} | {"use_aux_hidden_state"}
+    )
+)
+"""Fields that can be said otherwise."""
+
+
+def parse_overrides(given: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Fields and values from `KEY=VALUE`; a value is JSON, or else a word as it stands.
+
+    Raises:
+        UsageError: a field is given twice with two values.
+    """
+    found: dict[str, Any] = {}
+    for name, text in given:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        if found.setdefault(name, value) != value:
+            raise UsageError(f"{OPTION} says two things of {name}: {found[name]!r} and {value!r}")
+    return found
+
+
+def overridden(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A config with some fields replaced; null takes a field out.
+
+    Raises:
+        UsageError: a field is not known, or does nothing.
+    """
+    config = {
+        name: dict(value) if isinstance(value, dict) else value for name, value in raw.items()
+    }
+    blocks = [
+        config,
+        *(config[name] for name in (NESTED, BLOCK) if isinstance(config.get(name), dict)),
+    ]
+    for name, value in changes.items():
+        _check_name(name, value, blocks)
+        for word in _words(name):
+            for block in blocks:
+                block.pop(word, None)
+        if name == "sliding_window":
+            _slide(blocks, value, changes)
+        if name in {"rope_theta", "partial_rotary_factor", "rotary_dim"}:
+            _out_of_scaling(blocks, name)
+        if name in _SCALING:
+            _keep_unscaled(blocks, name, changes)
+        if value is not None:
+            _home(config, name)[name] = value
+    return config
+
+
+def check_effect(changes: Mapping[str, Any], unused: Iterable[str], kind: str) -> None:
+    """Refuse what this kind of head does not ask its config for.
+
+    Raises:
+        UsageError: a change could do nothing.
+    """
+    for name in unused:
+        if name in changes:
+            raise UsageError(f"{OPTION} {name}: {kind} head has no such thing, so it does nothing")
+
+
+def _check_name(name: str, value: Any, blocks: list[dict[str, Any]]) -> None:
+    if name in _LAYERS:
+        raise UsageError(
+            f"{OPTION} {name}: how ids are counted differs between projects",
+            hint="say which states feed the head with --aux-layer-ids",
+        )
+    if name in SETTABLE:
+        return
+    if value is None and name not in HARMLESS and any(name in block for block in blocks):
+        return  # takes out a field that is not known here
+    raise UsageError(
+        f"{OPTION} {name}: not a field of a head's config that is read here",
+        hint=f"known: {', '.join(SETTABLE)}",
+    )
+
+
+def _words(name: str) -> list[str]:
+    return [name, *(word for word, ours in ALIASES.items() if ours == name)]
+
+
+def _home(config: dict[str, Any], name: str) -> dict[str, Any]:
+    """The block a field is said in."""
+    if name != "use_aux_hidden_state":
+        return config
+    if not isinstance(config.get(BLOCK), dict):
+        config[BLOCK] = {}
+    block: dict[str, Any] = config[BLOCK]
+    return block
+
+
+def _slide(blocks: list[dict[str, Any]], size: Any, changes: Mapping[str, Any]) -> None:
+    """A window that is given is one that the layer has."""
+    for name in ("layer_types", "use_sliding_window", "max_window_layers"):
+        if name not in changes:
+            for block in blocks:
+                block.pop(name, None)
+    if "layer_types" not in changes:
+        blocks[0].setdefault("use_sliding_window", size is not None)
+
+
+def _out_of_scaling(blocks: list[dict[str, Any]], name: str) -> None:
+    words = _words(name) + (_words("partial_rotary_factor") if name == "rotary_dim" else [])
+    for block in blocks:
+        for spelling in _SCALING:
+            if isinstance(block.get(spelling), dict):
+                block[spelling] = {
+                    key: value for key, value in block[spelling].items() if key not in words
+                }
+        if name == "rotary_dim":
+            for word in _words("partial_rotary_factor"):
+                block.pop(word, None)
+        if name == "partial_rotary_factor":
+            for word in _words("rotary_dim"):
+                block.pop(word, None)
+
+
+def _keep_unscaled(blocks: list[dict[str, Any]], name: str, changes: Mapping[str, Any]) -> None:
+    """The other spelling goes; the base and the share that only it said stay."""
+    kept: dict[str, Any] = {}
+    for block in blocks:
+        for spelling in _SCALING:
+            if spelling in changes and spelling != name:
+                continue
+            said = block.pop(spelling, None)
+            if isinstance(said, dict):
+                kept |= {
+                    key: said[key] for key in ("rope_theta", "partial_rotary_factor") if key in said
+                }
+    blocks[0].update({key: value for key, value in kept.items() if key not in changes})

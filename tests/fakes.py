@@ -52,7 +52,8 @@ class Plant:
 
     Attributes:
         word: which prompts.
-        side: whose choice differs.
+        side: whose choice differs; or `capacity` or `failed`, which ends the answer so,
+            or `idle`: every guess is wrong.
         gap: top-2 gap of that choice in both arms.
         output_index: the first choice at or after this output position differs.
     """
@@ -230,9 +231,20 @@ class ScriptedBackend:
                 row.reason = "stop"
             elif len(row.outputs) >= limit:
                 row.reason = "length"
+            else:
+                row.reason = self._broken_off(row)
             if row.reason is not None:
                 return number
         return len(token_ids)
+
+    def _broken_off(self, row: _Running) -> FinishReason | None:
+        """How a plant of this arm ends the answer here."""
+        prompt = bytes(row.request.prompt_token_ids)
+        for plant, is_mine in self.plants:
+            is_due = len(row.outputs) >= plant.output_index and plant.word.encode() in prompt
+            if is_mine and is_due and plant.side in {"capacity", "failed"}:
+                return "capacity" if plant.side == "capacity" else "failed"
+        return None
 
     def _choose(self, row: _Running, prefix: Sequence[int]) -> tuple[int, float]:
         """The target's choice after a prefix, and its gap."""
@@ -248,7 +260,15 @@ class ScriptedBackend:
         choice = replay[index] if index < len(replay) else _letter(prefix)
         if crc32(bytes(prefix), 1) % _GUESS_BASE >= _GUESS_RIGHT:
             choice = ord("#")
+        if self._is_idle(row):
+            choice = ord("#")
         return self._planted(row, index, choice, "draft")
+
+    def _is_idle(self, row: _Running) -> bool:
+        prompt = bytes(row.request.prompt_token_ids)
+        return any(
+            p.side == "idle" and mine and p.word.encode() in prompt for p, mine in self.plants
+        )
 
     def _planted(self, row: _Running, index: int, choice: int, side: str) -> tuple[int, float]:
         prompt = bytes(row.request.prompt_token_ids)
@@ -293,6 +313,7 @@ class ScriptedBackend:
                 queue_s=0.0, prefill_s=STEP_S, decode_s=seconds - STEP_S, total_s=seconds
             ),
             finish_reason=row.reason,
+            error="the target gave NaN" if row.reason == "failed" else None,
             prefill_gap=CLEAR_GAP,
             error="the target's numbers are NaN" if row.reason == "failed" else None,
         )

@@ -51,7 +51,7 @@ def write_questions(path: Path) -> None:
 def make_results(folder: Path) -> None:
     """`out` with two runs and the baseline `odd`, which the second run does not reach."""
     write_questions(folder / "questions.jsonl")
-    common = (
+    common: tuple[str, ...] = (
         "run",
         "tiny",
         "-o",

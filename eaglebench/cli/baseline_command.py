@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 import click
 
 from eaglebench.cli.exit_codes import verdict_code
-from eaglebench.contracts.knobs import CACHE_ARMS
 from eaglebench.errors import UsageError
 
 if TYPE_CHECKING:
-    from eaglebench.contracts.snapshot import Snapshot
-    from eaglebench.store.run_folder import RunFolder
+    from eaglebench.cli.baseline_candidate import Allowed
 
 _OUTPUT = click.option(
     "-o", "--output-dir", default="results", show_default=True, help="Where runs and baselines are."
 )
 _REASON = click.option("--reason", help="Why this run is the new normal; kept in the file.")
+_UNTRUSTED = click.option(
+    "--allow-untrusted", is_flag=True, help="Also of a run with failed or cut answers."
+)
 _DIRTY = click.option("--allow-dirty", is_flag=True, help="Also of code with uncommitted changes.")
 
 
@@ -30,9 +31,19 @@ def baseline() -> None:
 @click.argument("run", default="latest")
 @_REASON
 @_DIRTY
+@_UNTRUSTED
 @_OUTPUT
-def save(name: str, run: str, reason: str | None, output_dir: str, *, allow_dirty: bool) -> None:
+def save(
+    name: str,
+    run: str,
+    reason: str | None,
+    output_dir: str,
+    *,
+    allow_dirty: bool,
+    allow_untrusted: bool,
+) -> None:
     """Make a baseline NAME of RUN; one that exists is changed by `accept`, not by `save`."""
+    from eaglebench.cli.baseline_candidate import Allowed
     from eaglebench.store.baseline import list_baselines
     from eaglebench.store.run_folder import slug
 
@@ -41,7 +52,8 @@ def save(name: str, run: str, reason: str | None, output_dir: str, *, allow_dirt
             f"there is a baseline {name!r} already",
             hint=f"eaglebench baseline accept {name}, which shows what changes",
         )
-    _write(name, run, reason, output_dir, allow_dirty=allow_dirty)
+    allowed = Allowed(dirty=allow_dirty, untrusted=allow_untrusted)
+    _write(name, run, reason, output_dir, allowed)
 
 
 @baseline.command()
@@ -54,6 +66,7 @@ def save(name: str, run: str, reason: str | None, output_dir: str, *, allow_dirt
 )
 @_REASON
 @_DIRTY
+@_UNTRUSTED
 @_OUTPUT
 def accept(
     name: str,
@@ -63,14 +76,17 @@ def accept(
     output_dir: str,
     *,
     allow_dirty: bool,
+    allow_untrusted: bool,
 ) -> None:
     """Let RUN take the place of the baseline NAME, after showing what changes."""
+    from eaglebench.cli.baseline_candidate import Allowed
     from eaglebench.store.baseline import find_baseline
 
     find_baseline(Path(output_dir), name)
     chosen = run if from_ci is None else str(_ci_run(from_ci))
     _print_diff(name, chosen, output_dir)
-    _write(name, chosen, reason, output_dir, allow_dirty=allow_dirty)
+    allowed = Allowed(dirty=allow_dirty, untrusted=allow_untrusted)
+    _write(name, chosen, reason, output_dir, allowed)
 
 
 @baseline.command("list")
@@ -160,11 +176,13 @@ def _print_diff(name: str, run: str, output_dir: str) -> int:
     return verdict_code(judged.judgement.verdict)
 
 
-def _write(name: str, run: str, reason: str | None, output_dir: str, *, allow_dirty: bool) -> None:
+def _write(name: str, run: str, reason: str | None, output_dir: str, allowed: "Allowed") -> None:
+    from eaglebench.cli.baseline_candidate import fit_for_baseline
+    from eaglebench.cli.console import notice
     from eaglebench.store.baseline import write_baseline
     from eaglebench.store.run_folder import find_run
 
-    snapshot = _fit_for_baseline(find_run(Path(output_dir), run), allow_dirty=allow_dirty)
+    snapshot = fit_for_baseline(find_run(Path(output_dir), run), allowed, notice=notice)
     if not (reason and reason.strip()):
         raise UsageError(
             "a baseline needs a reason, for those who read its history",
@@ -172,37 +190,6 @@ def _write(name: str, run: str, reason: str | None, output_dir: str, *, allow_di
         )
     path = write_baseline(Path(output_dir), name, snapshot, reason.strip())
     click.echo(f"{path}: {len(snapshot.arms)} cells and arms, {path.stat().st_size} bytes")
-
-
-def _fit_for_baseline(folder: "RunFolder", *, allow_dirty: bool) -> "Snapshot":
-    """The snapshot of a run that may become a baseline.
-
-    Raises:
-        UsageError: it failed, was not finished, judges badly by itself, or its code was changed.
-    """
-    from eaglebench.cli.results import load_document
-    from eaglebench.stats.snapshot import make_snapshot
-
-    document = load_document(folder)
-    snapshot = make_snapshot(document.run)
-    if document.run.status != "done":
-        raise UsageError(f"run {folder.run_id} is {document.run.status}; expected one that is done")
-    failed = sum(arm.failed for arm in snapshot.arms)
-    if failed:
-        raise UsageError(f"run {folder.run_id} holds {failed} failed turns; it can't be a baseline")
-    cache_arms = [f for f in document.judgement.findings if f.arm in CACHE_ARMS]
-    bad = [f for f in cache_arms if f.verdict not in {"PASS", "IMPROVED"}]
-    if bad:
-        raise UsageError(
-            f"run {folder.run_id} can't be a baseline: {bad[0].cell_id} {bad[0].arm} is "
-            f"{bad[0].verdict}: {bad[0].reason}"
-        )
-    if snapshot.created_from.endswith("-dirty") and not allow_dirty:
-        raise UsageError(
-            f"run {folder.run_id} was made of code with uncommitted changes",
-            hint="commit and run again, or pass --allow-dirty",
-        )
-    return snapshot
 
 
 def _ci_run(folder: Path) -> Path:

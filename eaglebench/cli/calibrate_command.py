@@ -40,10 +40,11 @@ def calibrate(
     """
     from eaglebench.cli.console import notice, stdout_console
     from eaglebench.cli.measure import measure_quietly
-    from eaglebench.cli.results import load_run
+    from eaglebench.cli.results import load_run, refuse_untrusted
     from eaglebench.cli.run_flow import RunOutput, prepare
     from eaglebench.report.noise import NoiseRow, render_noise
     from eaglebench.stats.noise import measure_noise
+    from eaglebench.stats.trust import doubts_of
     from eaglebench.store.run_folder import RunFolder
 
     output = RunOutput(output_dir=output_dir, progress=progress, is_json=False)
@@ -60,6 +61,7 @@ def calibrate(
         }
         folder = measure_quietly(prepare(suite, settings, resume=None, output=output), output)
         run = load_run(RunFolder(Path(folder.path)))
+        refuse_untrusted(run.run_id, doubts_of(run))
         rows += [NoiseRow(str(run.models["dtype"]), noise) for noise in measure_noise(run)]
         notice(f"results: {folder.path}")
     render_noise(rows, stdout_console())

@@ -1,5 +1,8 @@
 """What the exit status says; every number has one meaning."""
 
+from collections.abc import Iterable
+
+from eaglebench.contracts.doubt import Doubt
 from eaglebench.contracts.verdict import Verdict
 from eaglebench.errors import EaglebenchError, NothingMeasuredError, UsageError
 
@@ -19,6 +22,17 @@ def exit_code(error: EaglebenchError) -> int:
     if isinstance(error, NothingMeasuredError):
         return NOTHING_MEASURED
     return CRASH
+
+
+def trust_code(doubts: Iterable[Doubt]) -> int:
+    """The exit status for a run: what can't be trusted is no measurement."""
+    return NOTHING_MEASURED if any(doubt.is_fatal for doubt in doubts) else PASS
+
+
+def shown_code(doubts: Iterable[Doubt], places: Iterable[tuple[str, str]]) -> int:
+    """The exit status for showing a run: 5 only where no cell and arm of it was measured."""
+    empty = {(doubt.cell_id, doubt.arm) for doubt in doubts if doubt.kind == "nothing"}
+    return NOTHING_MEASURED if empty >= set(places) else PASS
 
 
 def verdict_code(verdict: Verdict, *, is_strict: bool = False) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eaglebench.cli.exit_codes import NOTHING_MEASURED, PASS
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.errors import UsageError
 
@@ -31,7 +32,7 @@ def explain(
     arm: str | None,
     against: str,
     output_dir: str,
-) -> None:
+) -> int:
     """Show what was drafted, accepted and chosen in every step of QUESTION in CELL of RUN.
 
     CELL may be a part of its name, if no other cell has it; `-` is the only cell. The first step
@@ -54,6 +55,8 @@ def explain(
     pair = pair_turns([mine], [other], tau)[0] if other is not None and mine.is_measured else None
     text = token_text(str(measured.config["model"]))
     render_steps(mine, other, pair, tau, console=stdout_console(), text=text)
+    is_there = any(shown is not None and shown.error is None for shown in (mine, other))
+    return PASS if is_there else NOTHING_MEASURED
 
 
 def token_text(model: str) -> "TokenText":

@@ -10,6 +10,7 @@ import eaglebench
 from eaglebench.assets.resolve import default_draft, resolve_model
 from eaglebench.backends.registry import open_profiler, open_runtime
 from eaglebench.cli.console import notice
+from eaglebench.cli.exit_codes import trust_code
 from eaglebench.cli.progress_display import progress_display
 from eaglebench.cli.results import load_run, rows_of, tau_of
 from eaglebench.cli.run_flow import Plan, RunOutput, conversations_of
@@ -29,13 +30,14 @@ from eaglebench.plan.run_config import RunConfig
 from eaglebench.report.comparison import comparison_document
 from eaglebench.report.run_key import run_key
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
+from eaglebench.stats.trust import doubts_of
 from eaglebench.store.decode import measured_blocks
 from eaglebench.store.finalize import write_cells_csv, write_comparison, write_tables
 from eaglebench.store.run_folder import RunFolder, Status
 
 
-def measure(plan: Plan, output: RunOutput) -> None:
-    """Run a plan, keep its results, print its tables.
+def measure(plan: Plan, output: RunOutput) -> int:
+    """Run a plan, keep its results, print its tables; returns the exit status.
 
     Raises:
         UsageError: the models can't be had or don't fit, or a prompt can't run.
@@ -43,8 +45,12 @@ def measure(plan: Plan, output: RunOutput) -> None:
         KeyboardInterrupt: after saying where the finished questions are.
     """
     folder = measure_quietly(plan, output)
-    print_run(folder, is_json=output.is_json)
+    doubts = print_run(folder, is_json=output.is_json).doubts
     notice(f"results: {folder.path}")
+    for doubt in doubts:
+        if doubt.is_fatal:
+            notice(f"not to be trusted: {doubt.sentence}")
+    return trust_code(doubts)
 
 
 def measure_quietly(plan: Plan, output: RunOutput) -> RunFolder:
@@ -123,6 +129,7 @@ def _run(
             folder.set_status(status, ended=_now())
     write_tables(folder)
     run = load_run(folder)
+    folder.set_status(status, doubts=[doubt.sentence for doubt in doubts_of(run)])
     rows = rows_of(run)
     write_cells_csv(folder, [{**run_key(run), **row.as_dict()} for row in rows])
     write_comparison(folder, comparison_document(rows, tau_of(run)))

@@ -9,11 +9,13 @@ from eaglebench.contracts.verdict import Finding, Judgement
 from eaglebench.errors import UsageError
 from eaglebench.gate.comparable import exact_differences, workload_differences
 from eaglebench.gate.runs import judge_runs
+from eaglebench.gate.trust import doubt_findings
 from eaglebench.report.run_pair import PairedRow
 from eaglebench.stats.bootstrap import length_interval
 from eaglebench.stats.difference import Side, make_difference
 from eaglebench.stats.pairing import Tau
 from eaglebench.stats.snapshot import make_snapshot, question_counts
+from eaglebench.stats.trust import doubts_of
 from eaglebench.store.run_folder import RunFolder
 
 _MAY_DIFFER = "num_questions"
@@ -40,7 +42,9 @@ def pair_runs(
     old, new = _sides(earlier, {}), _sides(later, renamed)
     mine, theirs = tau_of(later), tau_of(earlier)
     tau = Tau(target=max(mine.target, theirs.target), draft=max(mine.draft, theirs.draft))
-    rows, findings = [], []
+    rows, findings = [], doubt_findings(doubts_of(later))
+    doubts = [doubt for doubt in doubts_of(earlier) if doubt.is_fatal]
+    findings += doubt_findings(doubt for doubt in doubts if doubt.kind == "unfinished")
     for key in new:
         if key not in old:
             continue
@@ -53,7 +57,8 @@ def pair_runs(
         for key in old
         if key not in new
     ]
-    return rows, _judgement(earlier, later, findings, _left_out(old, new))
+    notes = [f"{earlier.run_id}: {doubt.sentence}" for doubt in doubts] + _left_out(old, new)
+    return rows, _judgement(earlier, later, findings, notes)
 
 
 def _why_not(earlier: MeasuredRun, later: MeasuredRun, *, across_environments: bool) -> str:

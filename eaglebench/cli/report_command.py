@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from eaglebench.cli.exit_codes import shown_code
+
 FORMS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "bencher")
 
 
@@ -28,7 +30,7 @@ def report(
     fail_on: tuple[str, ...],
     to: Path | None,
     output_dir: str,
-) -> None:
+) -> int:
     """Write RUN (an id, a path, `latest`) as a report."""
     from eaglebench.cli.console import notice
     from eaglebench.cli.judging import judge_folder
@@ -47,8 +49,9 @@ def report(
     text = FORMATS[form](document)
     if to is None and form != "html":
         click.echo(text, nl=not text.endswith("\n"))
-        return
+        return shown_code(document.doubts, document.places)
     path = to or folder.path / "report.html"
     make_folder(path.parent)
     write_text(path, text)
     notice(f"{path}: {path.stat().st_size} bytes")
+    return shown_code(document.doubts, document.places)

@@ -1,7 +1,8 @@
 """Stored runs as values: rows for tables, snapshots for the gate, documents for reports."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from eaglebench.contracts.doubt import Doubt
 from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.errors import NothingMeasuredError
 from eaglebench.gate.decide import ArmDifferences, judge_run
@@ -20,6 +21,7 @@ from eaglebench.report.notes import (
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.pairing import Tau
 from eaglebench.stats.sweep import make_sweeps
+from eaglebench.stats.trust import doubts_of
 from eaglebench.store.decode import measured_run
 from eaglebench.store.run_folder import RunFolder
 
@@ -38,6 +40,17 @@ def load_run(folder: RunFolder) -> MeasuredRun:
             hint="eaglebench list shows the runs there are",
         )
     return run
+
+
+def refuse_untrusted(run_id: str, doubts: Iterable[Doubt]) -> None:
+    """Go on only with what can be trusted.
+
+    Raises:
+        NothingMeasuredError: it can't, and why.
+    """
+    fatal = [doubt.sentence for doubt in doubts if doubt.is_fatal]
+    if fatal:
+        raise NothingMeasuredError(f"run {run_id} can't be trusted: {'; '.join(fatal)}")
 
 
 def rows_of(run: MeasuredRun) -> list[Row]:
@@ -62,12 +75,13 @@ def load_document(folder: RunFolder) -> ReportDocument:
         NothingMeasuredError: it holds no finished turn.
     """
     run = load_run(folder)
-    rows = rows_of(run)
+    rows, doubts = rows_of(run), doubts_of(run)
     return ReportDocument(
         run=run,
         rows=tuple(rows),
-        judgement=judge_run(run.run_id, inside_of(rows)),
-        notes=tuple(notes_of(folder, run, rows)),
+        judgement=judge_run(run.run_id, inside_of(rows), doubts),
+        notes=(*(doubt.sentence for doubt in doubts), *notes_of(folder, run, rows)),
+        doubts=tuple(doubts),
         sweeps=tuple(make_sweeps(run.turns, run.blocks)),
     )
 
@@ -85,27 +99,4 @@ def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[s
     notes += window_notes(run.models, run.config)
     notes += sampling_notes(run.config)
     notes += folder.notices()
-    if run.status != "done":
-        notes.append(f"this run is {run.status}: not every question has been run")
-    repeated = _changed_rounds(run)
-    if repeated:
-        notes.append(f"rounds that did not repeat the first one: {', '.join(repeated)}")
     return notes
-
-
-def _changed_rounds(run: MeasuredRun) -> list[str]:
-    """Cells and arms in which the same question gave other tokens or steps in a later round."""
-    first = {
-        (turn.cell_id, turn.arm, turn.question_id, turn.turn): turn
-        for turn in run.turns
-        if turn.round == 0
-    }
-    changed: dict[str, None] = {}
-    for turn in run.turns:
-        other = first.get((turn.cell_id, turn.arm, turn.question_id, turn.turn))
-        if other is not None and (turn.output_token_ids, turn.accepted_per_step) != (
-            other.output_token_ids,
-            other.accepted_per_step,
-        ):
-            changed[f"{turn.cell_id} {turn.arm} question {turn.question_id}"] = None
-    return list(changed)

@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
+from eaglebench.cli.exit_codes import PASS
 from eaglebench.cli.options import SectionedCommand
 from eaglebench.cli.run_options import run_parameters
 from eaglebench.errors import UsageError
 
 
-def _run(suite: str | None, **options: Any) -> None:
+def _run(suite: str | None, **options: Any) -> int:
     # Imported here: --help must not wait for pydantic.
     from eaglebench.cli.run_flow import RunOutput, dry_run, prepare
     from eaglebench.cli.settle import given_options
@@ -30,10 +31,10 @@ def _run(suite: str | None, **options: Any) -> None:
     plan = prepare(suite, given, resume=options["resume"], output=output)
     if options["dry_run"]:
         dry_run(plan)
-        return
+        return PASS
     from eaglebench.cli.measure import measure
 
-    measure(plan, output)
+    return measure(plan, output)
 
 
 run = SectionedCommand(

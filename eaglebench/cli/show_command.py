@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eaglebench.cli.exit_codes import shown_code
+
 if TYPE_CHECKING:
+    from eaglebench.report.document import ReportDocument
     from eaglebench.store.run_folder import RunFolder
 
 DEFAULT_OUTPUT = "results"
@@ -18,15 +21,16 @@ DEFAULT_OUTPUT = "results"
     "-o", "--output-dir", default=DEFAULT_OUTPUT, show_default=True, help="Where runs are."
 )
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
-def show(run: str, output_dir: str, form: str) -> None:
+def show(run: str, output_dir: str, form: str) -> int:
     """Print the tables of RUN: an id, a path, `latest` or `latest~1`."""
     from eaglebench.store.run_folder import find_run
 
-    print_run(find_run(Path(output_dir), run), is_json=form == "json")
+    document = print_run(find_run(Path(output_dir), run), is_json=form == "json")
+    return shown_code(document.doubts, document.places)
 
 
-def print_run(folder: "RunFolder", *, is_json: bool) -> None:
-    """Print a run as tables or as one JSON document."""
+def print_run(folder: "RunFolder", *, is_json: bool) -> "ReportDocument":
+    """Print a run as tables or as one JSON document; returns what was shown."""
     from eaglebench.cli.console import stdout_console
     from eaglebench.cli.results import load_document
     from eaglebench.report.run_tables import run_tables
@@ -37,7 +41,7 @@ def print_run(folder: "RunFolder", *, is_json: bool) -> None:
     if is_json:
         cells = [row.as_dict() for row in document.rows]
         click.echo(json.dumps({"run": manifest, "cells": cells}, indent=1))
-        return
+        return document
     title = f"{manifest['suite']['name']}, {manifest['models']['target_id']}"
     title += f", {manifest['models']['dtype']}"
     render_run(
@@ -47,3 +51,4 @@ def print_run(folder: "RunFolder", *, is_json: bool) -> None:
         notes=document.notes,
         tables=run_tables(document),
     )
+    return document

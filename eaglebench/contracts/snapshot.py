@@ -6,6 +6,8 @@ Made from a run folder, or read from a committed baseline; the gate knows nothin
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eaglebench.contracts.doubt import Doubt
+
 PPM = 1_000_000
 """Logs of ratios are stored in millionths, as integers."""
 AL_DEFINITION = "emitted/verify_steps"
@@ -62,6 +64,7 @@ class ArmCounts:
         failed: turns that could not run.
         questions: in the order in which they were asked.
         noise: None where times were not repeated, and for `no-cache`.
+        doubts: why it can't be trusted; of a baseline only the kinds that were allowed.
     """
 
     cell_id: str
@@ -72,6 +75,7 @@ class ArmCounts:
     failed: int
     questions: tuple[QuestionCounts, ...]
     noise: ArmNoise | None = None
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:

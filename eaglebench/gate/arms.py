@@ -35,7 +35,7 @@ def judge_arm(cell_id: str, arm: str, difference: Difference) -> Finding:
             f"choice was clear ({kinds}); acceptance length {_share(difference.acceptance)}"
         )
     elif failed:
-        verdict, reason, named = "FAILED", f"{len(failed)} turns failed in one arm only", failed
+        verdict, reason, named = "FAILED", f"{len(failed)} of {len(pairs)} turns failed", failed
     elif len(ties) > max(1, NEAR_TIE_SHARE * len(compared)):
         verdict, named = "INCONCLUSIVE", ties
         reason = f"{len(ties)} of {len(compared)} turns part at near-ties; replay would tell"

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from eaglebench.contracts.snapshot import ArmCounts, Snapshot
 
 PORTABLE_DTYPE = "float64"
-PORTABLE = ("target_sha256", "draft_sha256", "tokenizer_sha256", "dtype")
-"""In float64 near-ties do not occur, so counts need only the same models, not the same machine."""
+PORTABLE = ("tokenizer_sha256", "dtype")
+"""In float64 near-ties do not occur, so counts need only the same models, not the same machine.
+Target and head are compared everywhere (`workload_differences`)."""
 _MODELS = {
     "model": ("target_sha256", "target_config_sha256"),
     "draft_model": ("draft_sha256", "draft_config_sha256"),
@@ -102,11 +103,9 @@ def _other_model(name: str, candidate: Snapshot, baseline: Snapshot) -> str | No
     weights, config = _MODELS[name]
     for digest, what in ((weights, "weights"), (config, "config")):
         if mine.get(digest) != theirs.get(digest):
-            here, there = (
-                f"{each.workload.get(name) or 'the default'} ({_short(exact.get(digest))})"
-                for each, exact in ((candidate, mine), (baseline, theirs))
-            )
-            return f"{name}: other {what}, {here} here, {there} in the baseline"
+            here, there = _short(mine.get(digest)), _short(theirs.get(digest))
+            option = f"--{name.replace('_', '-')}"
+            return f"{digest}: {here} here, {there} in the baseline (other {what} of {option})"
     return None
 
 

@@ -1,8 +1,9 @@
 """The gate: one run against one baseline, cell by cell, then arm against arm inside the run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from eaglebench.contracts.doubt import Doubt
 from eaglebench.contracts.knobs import BASELINE_ARM, CACHE_ARMS
 from eaglebench.contracts.snapshot import ArmCounts, Snapshot
 from eaglebench.contracts.verdict import Finding, Judgement, Verdict
@@ -19,6 +20,7 @@ from eaglebench.gate.policy import Policy
 from eaglebench.gate.positions import judge_positions
 from eaglebench.gate.prompts import judge_length
 from eaglebench.gate.times import judge_times
+from eaglebench.gate.trust import doubt_findings
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import ACCEPTANCE, THROUGHPUT
 
@@ -46,6 +48,7 @@ def judge(
         findings += _missing(candidate, baseline)
         findings += _new(candidate, baseline, policy, notes)
         findings += _failures(pairs)
+        findings += _doubtful(candidate, pairs)
         pairs = [pair for pair in pairs if _has_same_questions(*pair, findings)]
         pairs = [pair for pair in pairs if _has_same_prompts(*pair, findings)]
         findings += _counted(pairs, candidate, baseline, policy, notes)
@@ -53,7 +56,9 @@ def judge(
     known = {arm.key for arm in baseline.arms}
     for (cell_id, arm), difference in (inside or {}).items():
         if arm in CACHE_ARMS or (cell_id, arm) not in known:
-            findings.append(_inside(judge_arm(cell_id, arm, difference)))
+            finding = _inside(judge_arm(cell_id, arm, difference))
+            if finding.verdict != "FAILED" or (cell_id, arm) not in known:
+                findings.append(finding)  # failures are held against those of the baseline above
     return Judgement(
         candidate=candidate.name,
         baseline=baseline.name,
@@ -62,13 +67,14 @@ def judge(
     )
 
 
-def judge_run(name: str, inside: ArmDifferences) -> Judgement:
-    """Judge a run by its own `no-cache` arm alone."""
-    findings = tuple(
+def judge_run(name: str, inside: ArmDifferences, doubts: Iterable[Doubt] = ()) -> Judgement:
+    """Judge a run by its own `no-cache` arm alone; what can't be trusted is never a pass."""
+    findings = [
         _inside(judge_arm(cell_id, arm, difference))
         for (cell_id, arm), difference in inside.items()
-    )
-    return Judgement(candidate=name, baseline=BASELINE_ARM, findings=findings)
+    ]
+    findings += doubt_findings(doubts)
+    return Judgement(candidate=name, baseline=BASELINE_ARM, findings=tuple(findings))
 
 
 def _matched(candidate: Snapshot, baseline: Snapshot) -> list[tuple[ArmCounts, ArmCounts]]:
@@ -103,6 +109,17 @@ def _failures(pairs: Sequence[tuple[ArmCounts, ArmCounts]]) -> list[Finding]:
         for mine, theirs in pairs
         if mine.failed > theirs.failed
     ]
+
+
+def _doubtful(candidate: Snapshot, pairs: Sequence[tuple[ArmCounts, ArmCounts]]) -> list[Finding]:
+    """Doubts that the baseline was not allowed to have; failed turns are counted on their own."""
+    allowed = {theirs.key: {doubt.kind for doubt in theirs.doubts} for _, theirs in pairs}
+    return doubt_findings(
+        doubt
+        for arm in candidate.arms
+        for doubt in arm.doubts
+        if doubt.kind != "failed" and doubt.kind not in allowed.get(arm.key, set())
+    )
 
 
 def _has_same_questions(mine: ArmCounts, theirs: ArmCounts, findings: list[Finding]) -> bool:

@@ -34,6 +34,7 @@ def _column_names() -> list[str]:
         arm="",
         preallocation="",
         num_questions=0,
+        num_asked=0,
         num_failed=0,
         counts=pool(()),
         by_position=(),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from eaglebench.contracts.doubt import Doubt
 from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.contracts.verdict import Judgement
 from eaglebench.report.rows import Row
@@ -17,6 +18,7 @@ class ReportDocument:
         rows: one a cell and arm.
         judgement: against a baseline, or of the arms against `no-cache`.
         notes: remarks a reader should not have to find out alone.
+        doubts: why a part of it can't be trusted, or what to know before trusting it.
         sweeps: cells that differ in the draft shape alone.
     """
 
@@ -25,3 +27,9 @@ class ReportDocument:
     judgement: Judgement
     notes: tuple[str, ...]
     sweeps: tuple[Sweep, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """Every cell and arm."""
+        return tuple((row.cell_id, row.arm) for row in self.rows)

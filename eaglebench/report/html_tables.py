@@ -8,6 +8,7 @@ from typing import Any
 
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.contracts.verdict import BY_WEIGHT, Finding, Judgement
+from eaglebench.report.phrases import questions_answered
 from eaglebench.report.rows import Row
 from eaglebench.report.text_table import TextTable
 from eaglebench.stats.difference import Difference
@@ -197,7 +198,7 @@ def _run(row: Row) -> tuple[str, ...]:
     return (
         row.cell_id,
         row.arm,
-        str(row.num_questions) + (f" ({row.num_failed} turns failed)" if row.num_failed else ""),
+        questions_answered(row),
         _number(counts.acceptance_length, ".3f"),
         " ".join(f"{share:.2f}" for share in row.by_position) or MISSING,
         _number(row.speed.tokens_per_s if row.speed else None, ".2f"),

@@ -46,6 +46,7 @@ def render_json(document: ReportDocument) -> str:
                 "notes": judgement.notes,
             },
             "notes": document.notes,
+            "doubts": [{**asdict(doubt), "is_fatal": doubt.is_fatal} for doubt in document.doubts],
         }
     )
 

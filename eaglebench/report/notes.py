@@ -16,7 +16,7 @@ BIGRAM_NEEDS = 1
 def run_notes(
     rows: Sequence[Row], page_sizes: Sequence[int], runtime_warnings: Sequence[str]
 ) -> list[str]:
-    """Notes about hits that never came, failures and faults."""
+    """Notes about hits that never came, and faults."""
     notes = list(runtime_warnings)
     for row in rows:
         if row.arm == "radix" and row.counts.turns and not row.counts.cached_tokens:
@@ -25,8 +25,6 @@ def run_notes(
                 f"{row.cell_id} radix: the prefix cache never hit; prompts must share at least "
                 f"{smallest}"
             )
-        if row.num_failed:
-            notes.append(f"{row.cell_id} {row.arm}: {row.num_failed} turns failed and are left out")
         if row.difference is not None:
             faults = row.difference.count("draft-state") + row.difference.count("target-state")
             if faults:

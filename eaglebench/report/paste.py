@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from eaglebench.report.rows import Row
 
+NOTHING = "-"
+
 
 def paste_lines(rows: Sequence[Row]) -> list[str]:
     """One line a cell and arm; acceptance length is SGLang's (output tokens / verify steps)."""
@@ -14,9 +16,9 @@ def paste_lines(rows: Sequence[Row]) -> list[str]:
 
 def paste_line(row: Row) -> str:
     """`#questions: 10, Throughput: 269.86 token/s, Acceptance length: 2.39`."""
-    speed = f"{row.speed.tokens_per_s:.2f}" if row.speed else "n/a"
+    speed = f"{row.speed.tokens_per_s:.2f}" if row.speed else NOTHING
     length = row.counts.al_sglang
-    shown = "n/a" if length is None else f"{length:.2f}"
+    shown = NOTHING if length is None else f"{length:.2f}"
     return (
         f"#questions: {row.num_questions}, Throughput: {speed} token/s, Acceptance length: {shown}"
     )

@@ -1,6 +1,7 @@
 """Rows of the run table: one a cell and arm, numbers only."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,17 @@ CACHE = "radix"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One cell and arm."""
+    """One cell and arm.
+
+    `num_questions` of the `num_asked` were answered in every measured turn; `num_failed` turns
+    failed.
+    """
 
     cell_id: str
     arm: str
     preallocation: str
     num_questions: int
+    num_asked: int
     num_failed: int
     counts: Counts
     by_position: tuple[float, ...]
@@ -41,6 +47,7 @@ class Row:
             "cell_id": self.cell_id,
             "arm": self.arm,
             "num_questions": self.num_questions,
+            "num_asked": self.num_asked,
             "num_failed": self.num_failed,
             **counts,
             "acceptance_length": self.counts.acceptance_length,
@@ -60,6 +67,7 @@ def make_rows(
     turns = [turn for turn in turns if turn.round == 0]
     names = list(dict.fromkeys((turn.cell_id, turn.arm) for turn in turns))
     sides = {name: _side(name, turns, blocks) for name in names}
+    asked, failed = _asked(turns), _asked(turn for turn in turns if turn.error is not None)
     rows = []
     for cell_id, arm in names:
         mine = sides[cell_id, arm]
@@ -79,7 +87,8 @@ def make_rows(
                 cell_id=cell_id,
                 arm=arm,
                 preallocation=mine.turns[0].preallocation,
-                num_questions=len({t.question_id for t in mine.turns if t.is_measured}),
+                num_questions=len(asked[cell_id, arm] - failed[cell_id, arm]),
+                num_asked=len(asked[cell_id, arm]),
                 num_failed=sum(t.error is not None for t in mine.turns),
                 counts=mine.counts,
                 by_position=acceptance_by_position(mine.turns),
@@ -88,6 +97,15 @@ def make_rows(
             )
         )
     return rows
+
+
+def _asked(turns: Iterable[MeasuredTurn]) -> defaultdict[tuple[str, str], set[str]]:
+    """Questions with a measured turn, by cell and arm."""
+    found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for turn in turns:
+        if turn.is_measured:
+            found[turn.cell_id, turn.arm].add(turn.question_id)
+    return found
 
 
 def _compared_with(arm: str) -> tuple[str, ...]:

@@ -77,6 +77,8 @@ def _head(mine: MeasuredTurn, other: MeasuredTurn | None) -> str:
 
 def _summary(turn: MeasuredTurn) -> str:
     counters = turn.counters
+    if turn.error is not None:
+        return f"{turn.arm}: prompt {counters.prompt_tokens} tokens; failed: {turn.error}"
     return (
         f"{turn.arm}: prompt {counters.prompt_tokens} tokens, {counters.cached_tokens} cached; "
         f"output {counters.output_tokens} tokens in {counters.verify_steps} verify steps"

@@ -136,11 +136,14 @@ class Speed:
 
 
 def speed(blocks: Sequence[MeasuredBlock]) -> Speed | None:
-    """Throughput over timed blocks of all rounds, measured turns or not; None without a block."""
+    """Throughput over timed blocks of all rounds, measured turns or not.
+
+    None without a block, and where no token was delivered: nothing was measured then.
+    """
     wall_s = sum(block.wall_s for block in blocks)
-    if not blocks or wall_s <= 0:
-        return None
     tokens = sum(block.output_tokens for block in blocks)
+    if wall_s <= 0 or not tokens:
+        return None
     verify_steps = sum(block.verify_steps for block in blocks)
     decode_s = sum(block.times.decode_s for block in blocks)
     return Speed(

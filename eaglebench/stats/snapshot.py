@@ -1,6 +1,7 @@
 """From a run to the integers it is judged by."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 from eaglebench.contracts.knobs import BASELINE_ARM
@@ -8,6 +9,7 @@ from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTu
 from eaglebench.contracts.snapshot import PPM, ArmCounts, ArmNoise, QuestionCounts, Snapshot
 from eaglebench.stats.acceptance import Counts, accepted_at, pool, speed
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
+from eaglebench.stats.trust import doubts_of
 
 DIGEST_LENGTH = 8
 WORKLOAD = (
@@ -42,6 +44,7 @@ def make_snapshot(run: MeasuredRun) -> Snapshot:
     """The snapshot of a run: counts of its first round, times of all."""
     first = [turn for turn in run.turns if turn.round == 0]
     names = list(dict.fromkeys((turn.cell_id, turn.arm) for turn in first))
+    doubts = doubts_of(run)
     return Snapshot(
         name=run.run_id,
         suite=str(run.suite["name"]),
@@ -55,7 +58,10 @@ def make_snapshot(run: MeasuredRun) -> Snapshot:
         is_complete=run.status == "done",
         questions_sha256=run.suite.get("questions_sha256"),
         arms=tuple(
-            _arm([t for t in first if (t.cell_id, t.arm) == name], run.blocks, *name)
+            replace(
+                _arm([t for t in first if (t.cell_id, t.arm) == name], run.blocks, *name),
+                doubts=tuple(doubt for doubt in doubts if (doubt.cell_id, doubt.arm) == name),
+            )
             for name in names
         ),
     )

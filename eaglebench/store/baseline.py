@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from eaglebench.contracts.doubt import Doubt
 from eaglebench.contracts.snapshot import (
     AL_DEFINITION,
     ArmCounts,
@@ -217,6 +218,10 @@ def _arm(path: Path, cell: CellLine, questions: list[str], noise: ArmNoise | Non
             for name, emitted, steps, output_sha, accept_sha, prompts_sha in columns
         ),
         noise=noise,
+        doubts=tuple(
+            Doubt(kind=kind, cell_id=cell.cell_id, arm=cell.arm, text=kind)
+            for kind in cell.untrusted or ()
+        ),
     )
 
 
@@ -261,6 +266,7 @@ def _cell(arm: ArmCounts, questions: list[str]) -> CellLine:
         out_sha_by_q=[question.output_sha for question in arm.questions],
         accept_sha_by_q=[question.accept_sha for question in arm.questions],
         prompts_sha_by_q=_prompts(arm),
+        untrusted=sorted({doubt.kind for doubt in arm.doubts if doubt.is_fatal}) or None,
     )
 
 

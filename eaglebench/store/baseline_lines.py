@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
+from eaglebench.contracts.doubt import DoubtKind
+
 BASELINE_SCHEMA = 1
 
 Count = Annotated[int, Field(ge=0, strict=True)]
@@ -53,6 +55,7 @@ class CellLine(_Line):
     out_sha_by_q: list[Digest]
     accept_sha_by_q: list[Digest]
     prompts_sha_by_q: list[Digest] | None = None
+    untrusted: list[DoubtKind] | None = None
 
     @model_validator(mode="after")
     def _lists_agree(self) -> Self:

@@ -25,7 +25,7 @@ const startCharts = () => {
   // Plotly reads some markup in texts, so a name's own signs are written as entities.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const percent = (share, digits = 2) => `${share > 0 ? "+" : ""}${(100 * share).toFixed(digits)}%`;
-  const fixed = (value, digits) => (value === null ? "n/a" : value.toFixed(digits));
+  const fixed = (value, digits) => (value === null ? "-" : value.toFixed(digits));
   const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
   const sharedText = () => (data.shared ? `All cells: ${data.shared}.` : "");
   const cutText = (count, what) => (count ? `${count} ${what} are left out.` : "");

@@ -131,4 +131,4 @@ def test_models_are_told_apart_by_their_files(runtimes: list[ScriptedRuntime]) -
     run(*TEXTS)
     status, out = invoke("gate", "-o", "out")
     assert status == 5
-    assert "draft_model: other weights" in out
+    assert "other weights of --draft-model" in out

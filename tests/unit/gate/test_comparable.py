@@ -60,10 +60,10 @@ def test_the_same_files_under_another_path_are_comparable(model: str, head: str 
 @pytest.mark.parametrize(
     ("digest", "option"),
     [
-        ("target_sha256", "model: other weights"),
-        ("draft_sha256", "draft_model: other weights"),
-        ("target_config_sha256", "model: other config"),
-        ("draft_config_sha256", "draft_model: other config"),
+        ("target_sha256", "other weights of --model"),
+        ("draft_sha256", "other weights of --draft-model"),
+        ("target_config_sha256", "other config of --model"),
+        ("draft_config_sha256", "other config of --draft-model"),
     ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -74,7 +74,7 @@ def test_other_files_under_the_same_name_are_not(digest: str, option: str, dtype
     anywhere = replace(EXACT, across_environments=True)
 
     (reason,) = workload_differences(here, named("tiny", None, **known))
-    assert reason.startswith(option)
+    assert option in reason
     assert judge(here, named("tiny", None, **known), anywhere).verdict == "NOT_COMPARABLE"
 
 

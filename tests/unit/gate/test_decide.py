@@ -9,7 +9,6 @@ from eaglebench.contracts.verdict import Judgement, Verdict
 from eaglebench.errors import UsageError
 from eaglebench.gate.decide import judge
 from eaglebench.gate.policy import EXACT_RULES, Policy, parse_rules
-from eaglebench.gate.rule import decide
 from tests.snapshots import make_arm, make_question, make_snapshot, slower
 
 EXACT = Policy(rules=EXACT_RULES)
@@ -386,20 +385,3 @@ def test_rules_that_are_none_are_refused(text: str, message: str) -> None:
     """Before anything is read."""
     with pytest.raises(UsageError, match=message):
         parse_rules([text])
-
-
-@pytest.mark.parametrize(
-    ("change", "half_width", "verdict"),
-    [
-        (-0.011, 0.01, "REGRESSED"),
-        (-0.009, 0.01, "PASS"),
-        (0.03, 0.01, "IMPROVED"),
-        (-0.5, 0.011, "INCONCLUSIVE"),
-        (0.0, None, "INCONCLUSIVE"),
-    ],
-)
-def test_the_rule_decides_only_on_narrow_intervals(
-    change: float, half_width: float | None, verdict: str
-) -> None:
-    """With two per cent allowed."""
-    assert decide(change, half_width, 0.02) == verdict

@@ -3,6 +3,9 @@
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from eaglebench.harness.environment import fingerprint, git_state, machine_facts
 from tests.fakes import ScriptedRuntime
@@ -48,3 +51,23 @@ def test_git_state_knows_commit_and_changes(tmp_path: Path) -> None:
     assert dirty is not None
     assert (clean["dirty"], dirty["dirty"]) == (False, True)
     assert len(clean["sha"]) == 40
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "target_sha256",
+        "draft_sha256",
+        "tokenizer_sha256",
+        "target_config_sha256",
+        "draft_config_sha256",
+    ],
+)
+def test_every_digest_of_a_model_is_in_the_fingerprint(name: str) -> None:
+    """Another target, head, tokenizer or config is another environment, and says so by name."""
+    info = ScriptedRuntime().info
+    changes: list[Any] = [{name: each * 64} for each in "ab"]
+    one, other = (fingerprint(replace(info, **change), 1) for change in changes)
+
+    assert one["exact"][name] == "a" * 64
+    assert one["digest"]["exact"] != other["digest"]["exact"]

@@ -124,7 +124,9 @@ def test_a_failed_turn_is_counted_in_its_row(run: MeasuredRun) -> None:
     )
     rows: list[Row] = make_rows(turns, run.blocks, TAU)
 
-    assert "(1 turns failed)" in runs_table(rows).rows[0][2]
+    answered, asked = rows[0].num_questions, rows[0].num_asked
+    assert answered == asked - 1
+    assert runs_table(rows).rows[0][2] == f"{answered} of {asked} (1 turn failed)"
     assert partings_table(rows).rows[-1][6] != "identical"
     assert "failed" in {row[6] for row in partings_table(rows).rows}
 

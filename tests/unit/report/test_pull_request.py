@@ -148,10 +148,10 @@ def test_odd_question_is_named_in_a_finding(tmp_path: Path) -> None:
 
 
 def test_missing_speed_is_said(tmp_path: Path) -> None:
-    """`n/a` in the line, a dash in the table."""
+    """A dash, in the line as in the table."""
     text = render_pull_request(without_speed(make_document(tmp_path)))
 
-    assert "Throughput: n/a token/s" in text
+    assert "Throughput: - token/s" in text
     (line,) = [line for line in text.splitlines() if line.startswith("| radix")]
     assert [cell.strip() for cell in line.split("|")][4] == "-"
 

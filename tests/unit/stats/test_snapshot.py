@@ -58,7 +58,8 @@ def test_counts_are_those_of_the_first_pass() -> None:
     assert (arm.counters["emitted"], arm.counters["verify_steps"]) == (3, 1)
     assert (arm.num_drafts, arm.accepted_at, arm.failed) == (1, (1, 1), 0)
     assert [(q.emitted, q.verify_steps) for q in arm.questions] == [(3, 1)]
-    assert (arm,) == make_snapshot(once).arms
+    assert (replace(arm, doubts=()),) == make_snapshot(once).arms
+    assert [doubt.kind for doubt in arm.doubts] == ["rounds"]
 
 
 def test_failures_of_the_first_pass_are_counted() -> None:

@@ -1,0 +1,133 @@
+"""The one place that says which results of a run can't be trusted, and why.
+
+Notes, exit statuses, baselines and the gate all ask here (`contracts/doubt.py` names the kinds).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from eaglebench.contracts.doubt import EVERYWHERE, Doubt, DoubtKind
+from eaglebench.contracts.knobs import CACHE_ARMS, base_arm
+from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
+from eaglebench.stats.acceptance import pool
+
+LEAST_DRAFTS = 32
+"""Fewer drafts say nothing about a drafter."""
+IDLE_SHARE = 0.05
+"""A drafter of whose first drafts fewer are accepted does not draft for this target."""
+SHOWN_QUESTIONS = 6
+_CUT_SHORT: dict[str, tuple[DoubtKind, str]] = {
+    "capacity": ("capacity", "answers ended early: the KV pool was full"),
+    "aborted": ("aborted", "answers were aborted"),
+}
+
+Place = tuple[str, str]
+
+
+def doubts_of(run: MeasuredRun) -> list[Doubt]:
+    """Everything that speaks against a run, the gravest kinds of each cell and arm first."""
+    places: dict[Place, list[MeasuredTurn]] = {}
+    for turn in run.turns:
+        places.setdefault((turn.cell_id, turn.arm), []).append(turn)
+    found = [doubt for place, turns in places.items() for doubt in _doubts(place, turns)]
+    if not run.turns:
+        found.append(_doubt("nothing", (EVERYWHERE, EVERYWHERE), "nothing was measured"))
+    if run.status != "done":
+        text = f"this run is {run.status}: not every question has been run"
+        found.append(_doubt("unfinished", (EVERYWHERE, EVERYWHERE), text))
+    return found
+
+
+def _doubts(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
+    """Of one cell and arm; counts are those of the first round, as everywhere."""
+    first = [turn for turn in turns if turn.round == 0]
+    answered = [turn for turn in first if turn.is_measured and turn.error is None]
+    found = [*_failed(place, turns), *_cut_short(place, turns)]
+    if not answered:
+        found.append(_doubt("nothing", place, "no question was answered"))
+    elif not any(turn.counters.verify_steps for turn in answered):
+        text = (
+            "no verify step, so there is no acceptance length; answers end with their first token"
+        )
+        found.append(_doubt("no-steps", place, text))
+    found += _changed_rounds(place, first, turns)
+    found += _idle(place, first)
+    return found
+
+
+def _failed(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
+    failed = [turn for turn in turns if turn.error is not None]
+    if not failed:
+        return []
+    causes = Counter(turn.error or "" for turn in failed).most_common()
+    text = f"{len(failed)} of {len(turns)} turns failed: {causes[0][0]}"
+    if len(causes) > 1:
+        text += f" (and {len(causes) - 1} other reasons)"
+    return [_doubt("failed", place, text, failed)]
+
+
+def _cut_short(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
+    found = []
+    for reason, (kind, words) in _CUT_SHORT.items():
+        cut = [turn for turn in turns if turn.finish_reason == reason and turn.error is None]
+        if cut:
+            text = f"{len(cut)} of {len(turns)} {words}"
+            found.append(_doubt(kind, place, text, cut))
+    return found
+
+
+def _changed_rounds(
+    place: Place, first: Sequence[MeasuredTurn], turns: Sequence[MeasuredTurn]
+) -> list[Doubt]:
+    """Every round starts from empty caches, so it repeats the first one to the last count."""
+    by_key = {(turn.question_id, turn.turn): turn for turn in first}
+    answers, counts = list[MeasuredTurn](), list[MeasuredTurn]()
+    for turn in turns:
+        other = by_key.get((turn.question_id, turn.turn))
+        if turn.round == 0 or other is None:
+            continue
+        if (turn.output_token_ids, turn.accepted_per_step) != (
+            other.output_token_ids,
+            other.accepted_per_step,
+        ):
+            answers.append(turn)
+        elif turn.counters != other.counters:
+            counts.append(turn)
+    found = []
+    if answers:
+        text = f"{len(answers)} answers of later rounds have other tokens or steps than the first"
+        found.append(_doubt("rounds", place, text, answers))
+    if counts:
+        text = f"rounds did not start from empty caches: {len(counts)} turns have other counts"
+        found.append(_doubt("rounds", place, f"{text} ({_cached_text(turns)})", counts))
+    return found
+
+
+def _cached_text(turns: Sequence[MeasuredTurn]) -> str:
+    cached = Counter[int]()
+    for turn in turns:
+        cached[turn.round] += turn.counters.cached_tokens
+    return f"cached tokens {', '.join(str(cached[number]) for number in sorted(cached))} by round"
+
+
+def _idle(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
+    """Of arms that should draft well; a planted fault may well not."""
+    counts = pool(turns)
+    if base_arm(place[1]) not in CACHE_ARMS or counts.num_drafts < LEAST_DRAFTS:
+        return []
+    if counts.accepted >= IDLE_SHARE * counts.num_drafts:
+        return []
+    text = (
+        f"the drafter accepts next to nothing: {counts.accepted} tokens of {counts.num_drafts} "
+        f"drafts (acceptance length {counts.acceptance_length:.3f}; 1 is no drafter)"
+    )
+    return [_doubt("idle-drafter", place, text)]
+
+
+def _doubt(kind: DoubtKind, place: Place, text: str, turns: Sequence[MeasuredTurn] = ()) -> Doubt:
+    questions = tuple(dict.fromkeys(turn.question_id for turn in turns))
+    if questions:
+        shown = ", ".join(questions[:SHOWN_QUESTIONS])
+        more = ", ..." if len(questions) > SHOWN_QUESTIONS else ""
+        text = f"{text} (questions {shown}{more})"
+    return Doubt(kind=kind, cell_id=place[0], arm=place[1], text=text, questions=questions)

@@ -1,0 +1,165 @@
+"""A result that can't be trusted: a line in the tables, a status, and no way into a baseline."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from eaglebench.cli import measure
+from eaglebench.cli.main import main
+from tests.fakes import Plant, ScriptedRuntime
+
+RUN = ("run", "tiny", "-o", "out", "--progress", "none", "--question-file", "questions.jsonl")
+TEXTS = (*(f"Name river {number}." for number in range(9)), "Name a hill.")
+FORMS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "bencher")
+TOO_SMALL = ("--max-total-tokens", "20", "--context-length", "20", "--continue-on-error")
+EVERY_ARM = ("radix", "no-cache")
+
+
+@pytest.fixture(autouse=True)
+def runtimes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ScriptedRuntime]:
+    """Runtimes for the next runs, the last one first; fresh ones behind them."""
+    waiting: list[ScriptedRuntime] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        measure, "open_runtime", lambda _: waiting.pop() if waiting else ScriptedRuntime()
+    )
+    monkeypatch.setattr(measure, "git_state", lambda _folder: {"sha": "1f2e3d4", "dirty": False})
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = [
+        json.dumps({"question_id": f"q{number}", "turns": [text]})
+        for number, text in enumerate(TEXTS)
+    ]
+    Path("questions.jsonl").write_text("\n".join(lines))
+    return waiting
+
+
+def invoke(*args: str) -> tuple[int, str, str]:
+    """Exit status, standard output and error, each in one line without borders of tables."""
+    result = CliRunner().invoke(main, list(args))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    out, err = (" ".join(text.replace("│", " ").split()) for text in (result.stdout, result.stderr))
+    return result.exit_code, out, err
+
+
+def planted(side: str, word: str = "hill", arms: Sequence[str] = EVERY_ARM) -> ScriptedRuntime:
+    """A runtime whose answers about `word` end so, after six tokens."""
+    return ScriptedRuntime({arm: [Plant(word=word, side=side)] for arm in arms})
+
+
+def save(*more: str) -> tuple[int, str, str]:
+    """A baseline of the last run."""
+    return invoke("baseline", "save", "tiny", "--reason", "first", "-o", "out", *more)
+
+
+@pytest.mark.parametrize("arms", ["radix,no-cache", "radix", "no-cache"])
+def test_a_run_in_which_everything_failed_is_five_everywhere(arms: str) -> None:
+    """Nothing to divide by, in any number of arms: no command breaks, none says it was measured."""
+    status, out, err = invoke(*RUN, *TOO_SMALL, "--arms", arms)
+    assert status == 5, err
+    assert "10 of 10 turns failed: the prompt does not fit the pool" in out
+    assert "#questions: 0, Throughput: - token/s, Acceptance length: -" in out
+
+    commands = [
+        ("show",),
+        ("compare", "latest", "latest"),
+        ("explain", "latest", "-", "q0"),
+        ("gate", "--baseline", "good"),
+        *(("report", "--format", form) for form in FORMS),
+    ]
+    invoke(*RUN, "--max-new-tokens", "12")
+    invoke("baseline", "save", "good", "--reason", "good", "-o", "out")
+    invoke(*RUN, *TOO_SMALL, "--arms", arms)
+    for command in commands:
+        status, out, err = invoke(*command, "-o", "out")
+        assert status in ({5, 3} if command[0] == "compare" else {5}), (command, out, err)
+    assert invoke("list", "-o", "out")[0] == 0
+
+
+def test_failed_turns_are_no_answers(runtimes: list[ScriptedRuntime]) -> None:
+    """One of ten fails in both arms: nine questions, nine outputs that are the same, status 5."""
+    runtimes.append(planted("failed"))
+
+    status, out, err = invoke(*RUN)
+
+    assert status == 5
+    assert "1 of 10 turns failed: the target gave NaN (questions q9)" in out
+    assert "9 of 10 turns identical, 0 near-ties, 9 same output, 1 failed" in out
+    assert out.count("#questions: 9,") == 2
+    assert "not to be trusted" in err
+    (manifest,) = (json.loads(p.read_text()) for p in Path("out/runs").glob("*/run.json"))
+    assert len(manifest["doubts"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("side", "words"),
+    [
+        ("failed", "1 of 10 turns failed: the target gave NaN"),
+        ("capacity", "1 of 10 answers ended early: the KV pool was full"),
+    ],
+)
+def test_what_went_wrong_gets_into_no_baseline_unless_allowed(
+    runtimes: list[ScriptedRuntime], side: str, words: str
+) -> None:
+    """Refused with the reason; once allowed, the same again passes, and more of it does not."""
+    runtimes += [planted(side, "Name"), planted(side), planted(side)]
+    assert invoke(*RUN)[0] == 5
+
+    status, _, err = save()
+    assert status == 2
+    assert words in err
+    assert "--allow-untrusted" in err
+    status, _, err = save("--allow-untrusted")
+    assert status == 0
+    assert words in err
+
+    assert invoke(*RUN)[0] == 5
+    assert invoke("gate", "-o", "out")[0] == 0
+    assert invoke(*RUN)[0] == 5
+    assert invoke("gate", "-o", "out")[0] in {3, 5}
+
+
+@pytest.mark.parametrize("side", ["failed", "capacity"])
+def test_gate_and_compare_don_t_pass_what_went_wrong(
+    runtimes: list[ScriptedRuntime], side: str
+) -> None:
+    """A good baseline, then a run in which one answer breaks off: status 3, with the reason."""
+    runtimes += [planted(side), ScriptedRuntime()]
+    invoke(*RUN)
+    assert save()[0] == 0
+    invoke(*RUN)
+
+    for command in ("gate", "compare"):
+        status, out, _ = invoke(command, "-o", "out")
+        assert status == 3, out
+        assert "FAILED" in out
+        assert "q9" in out
+
+
+def test_an_unfinished_run_is_not_compared() -> None:
+    """Whichever of the two it is."""
+    for _ in range(2):
+        assert invoke(*RUN, "--max-new-tokens", "12")[0] == 0
+    first, last = sorted(Path("out/runs").glob("*/run.json"))
+    for path in (first, last):
+        kept = path.read_text()
+        path.write_text(json.dumps(json.loads(kept) | {"status": "partial"}))
+        status, out, _ = invoke("compare", first.parent.name, last.parent.name, "-o", "out")
+        assert status == 5, out
+        assert "this run is partial" in out
+        path.write_text(kept)
+    assert invoke("compare", first.parent.name, last.parent.name, "-o", "out")[0] == 0
+
+
+def test_a_drafter_that_hardly_drafts_is_remarked_on(runtimes: list[ScriptedRuntime]) -> None:
+    """By the run and where a baseline is made of it; it stays a result."""
+    runtimes.append(ScriptedRuntime({arm: [Plant(word="Name", side="idle")] for arm in EVERY_ARM}))
+
+    status, out, _ = invoke(*RUN)
+    assert status == 0
+    assert "the drafter accepts next to nothing" in out
+    status, _, err = save()
+    assert status == 0
+    assert "the drafter accepts next to nothing" in err

@@ -123,5 +123,5 @@ def test_answers_cut_by_a_full_pool_are_told_under_the_table(
     _, out, _ = invoke(*TINY)
 
     notes = " ".join(out.split())
-    assert "radix: the KV pool was full, 3 answers were cut short" in notes
+    assert "radix: the KV pool was full, 6 answers were cut short" in notes
     assert "raise --max-total-tokens" in notes

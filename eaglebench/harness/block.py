@@ -7,6 +7,7 @@ from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.contracts.observation import RequestObservation
+from eaglebench.errors import BrokenModelError
 from eaglebench.harness.feed import Asked, Feed
 from eaglebench.plan.conversation import Conversation
 from eaglebench.store.encode import step_records, turn_record
@@ -55,10 +56,19 @@ class DoneBlock:
     steps: list[StepRecord]
     record: BlockRecord
 
-    @property
-    def broken(self) -> TurnRecord | None:
-        """The first turn that failed while it ran; one that was refused has not run."""
-        return next((t for t in self.turns if t.error is not None and t.target_forwards), None)
+    def check(self) -> None:
+        """Refuse to go on after a turn that failed while it ran; one that was refused did not run.
+
+        Raises:
+            BrokenModelError: there is such a turn.
+        """
+        for turn in self.turns:
+            if turn.error is not None and turn.target_forwards:
+                raise BrokenModelError(
+                    f"question {turn.question_id}, turn {turn.turn}, {turn.arm}: {turn.error}",
+                    hint="look at the weights and the dtype; --continue-on-error records such "
+                    "turns as failed and goes on",
+                )
 
 
 def run_block(

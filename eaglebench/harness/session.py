@@ -20,7 +20,7 @@ from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend, Runtime
 from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.errors import BrokenModelError, NothingMeasuredError, UsageError
+from eaglebench.errors import NothingMeasuredError, UsageError
 from eaglebench.harness.block import Block, Place, run_block
 from eaglebench.harness.feed import AnswerRule, Feed
 from eaglebench.harness.progress import Progress
@@ -165,13 +165,8 @@ class Session:
         with _quiet_collector():
             done = run_block(block, place, feed=feed, backend=backend, clock=self.clock)
         self.folder.append(done.turns, done.steps, done.record)
-        if done.broken is not None and not self.config.continue_on_error:
-            raise BrokenModelError(
-                f"question {done.broken.question_id}, turn {done.broken.turn}, "
-                f"{done.broken.arm}: {done.broken.error}",
-                hint="look at the weights and the dtype; --continue-on-error records such turns "
-                "as failed and goes on",
-            )
+        if not self.config.continue_on_error:
+            done.check()
         wall_s = done.record.wall_s
         self.progress.advance(
             place.cell_id,

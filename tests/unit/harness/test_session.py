@@ -10,12 +10,12 @@ import pytest
 from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.contracts.observation import RequestObservation
-from eaglebench.errors import BrokenModelError, NothingMeasuredError, UsageError
+from eaglebench.errors import NothingMeasuredError, UsageError
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import StoredTurn
 from eaglebench.store.records import TurnRecord
 from eaglebench.store.run_folder import RunFolder
-from tests.fakes import ByteTokenizer, ScriptedBackend, ScriptedRuntime, Trouble
+from tests.fakes import ByteTokenizer, ScriptedBackend, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
 
 COUNTS = ("question_id", "turn", "arm", "cached_tokens", "output_token_ids", "accepted_per_step")
@@ -386,27 +386,3 @@ def test_rounds_go_through_all_cells_in_turn(tmp_path: Path) -> None:
     order = [(block.round, block.cell_id) for block in folder.blocks() if not block.order]
     rounds = list(dict.fromkeys(order))
     assert rounds == [(0, first), (0, second), (1, second), (1, first), (2, second)]
-
-
-def test_a_turn_that_fails_while_it_runs_stops_the_run_with_its_name(tmp_path: Path) -> None:
-    """Its block is on disk before; nothing after it is asked."""
-    runtime = ScriptedRuntime(troubles=[Trouble(word="bad", reason="failed")])
-    folder = make_folder(tmp_path)
-    talks = [make_talk("fine", "hi"), make_talk("broken", "a bad one"), make_talk("later", "ho")]
-
-    with pytest.raises(BrokenModelError, match=r"question broken, turn 0, radix: the target's"):
-        make_session(runtime, folder, talks, arms=("radix",)).run()
-    reasons = {turn.question_id: turn.finish_reason for turn in folder.turns()}
-    assert reasons == {"fine": "length", "broken": "failed"}
-
-
-def test_a_run_that_may_go_on_records_the_failed_turn(tmp_path: Path) -> None:
-    """With --continue-on-error everybody else is asked; what the turn said before is kept."""
-    runtime = ScriptedRuntime(troubles=[Trouble(word="bad", reason="failed", output_index=4)])
-    folder = make_folder(tmp_path)
-    talks = [make_talk("broken", "a bad one"), make_talk("later", "ho")]
-
-    make_session(runtime, folder, talks, arms=("radix",), continue_on_error=True).run()
-
-    found = {turn.question_id: (turn.finish_reason, turn.output_tokens) for turn in folder.turns()}
-    assert found == {"broken": ("failed", 4), "later": ("length", 24)}

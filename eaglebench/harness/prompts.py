@@ -53,6 +53,16 @@ def prompt_token_ids(
     return tuple(tokenizer.render_chat(_messages(conversation, turn, answers)))
 
 
+def first_prompt(
+    conversation: Conversation, tokenizer: Tokenizer, replay: Replay | None = None
+) -> tuple[int, ...]:
+    """The prompt of the first turn: as a replay stores it, or made."""
+    stored = (replay or {}).get((conversation.question_id, 0))
+    if stored is not None and stored.prompt_token_ids is not None:
+        return stored.prompt_token_ids
+    return prompt_token_ids(conversation, 0, (), tokenizer)
+
+
 def _messages(
     conversation: Conversation, turn: int, answers: Sequence[str]
 ) -> list[Mapping[str, str]]:

@@ -19,12 +19,12 @@ from itertools import groupby
 from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend, Runtime
 from eaglebench.contracts.generation import GenerationRequest, Sampling
-from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import NothingMeasuredError, UsageError
 from eaglebench.harness.block import Block, Place, run_block
 from eaglebench.harness.feed import AnswerRule, Feed
 from eaglebench.harness.progress import Progress
-from eaglebench.harness.prompts import prompt_token_ids, question_digest
+from eaglebench.harness.prompt_check import check_prompts
+from eaglebench.harness.prompts import first_prompt, question_digest
 from eaglebench.harness.resume import Finished, prime
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
@@ -104,7 +104,13 @@ class Session:
             )
         for cell, conversations in work:
             self._check_window(cell)
-            self._check_prompts(cell, conversations)
+            check_prompts(
+                conversations,
+                cell.knobs,
+                self.runtime,
+                self.plan.replay,
+                may_fail=self.config.continue_on_error,
+            )
             self._digests[cell.cell_id] = self._question_digests(conversations)
         least = range(self.config.pair_range.least)
         self.progress.start(
@@ -121,7 +127,8 @@ class Session:
     def tau(self) -> dict[str, float]:
         """Near-tie thresholds, from the logit noise over this run's first prompts."""
         conversations = self._conversations(self.plan.cells[0])[:NOISE_PROMPTS]
-        prompts = [self._first_prompt(talk) for talk in conversations]
+        tokenizer, replay = self.runtime.tokenizer, self.plan.replay
+        prompts = [first_prompt(talk, tokenizer, replay) for talk in conversations]
         noise = self.runtime.measure_noise([prompt for prompt in prompts if len(prompt) > 1])
         return {"target": TAU_FACTOR * noise.target, "draft": TAU_FACTOR * noise.draft}
 
@@ -277,12 +284,6 @@ class Session:
             talk.question_id: question_digest(talk, tokenizer, replay) for talk in conversations
         }
 
-    def _first_prompt(self, talk: Conversation) -> tuple[int, ...]:
-        stored = (self.plan.replay or {}).get((talk.question_id, 0))
-        if stored is not None and stored.prompt_token_ids is not None:
-            return stored.prompt_token_ids
-        return prompt_token_ids(talk, 0, (), self.runtime.tokenizer)
-
     def _check_window(self, cell: Cell) -> None:
         window, info = cell.knobs.sliding_window, self.runtime.info
         if window is not None and info.window is None:
@@ -290,42 +291,6 @@ class Session:
                 f"--sliding-window {window}: {info.target_id} has no sliding-window layers",
                 hint="leave it out, or take a target that has some (smollm2-135m-swa)",
             )
-
-    def _check_prompts(self, cell: Cell, conversations: Sequence[Conversation]) -> None:
-        """Refuse prompts that can't run, with both numbers, before anything is computed.
-
-        Prompts of later chat turns are not known yet; one that does not fit becomes a failed row.
-        """
-        limit = _prompt_limit(cell.knobs, self.runtime.info.context_length)
-        for talk in conversations:
-            prompts = [self._first_prompt(talk)]
-            if talk.kind == "raw" and self.plan.replay is None:
-                prompts += [
-                    prompt_token_ids(talk, turn, (), self.runtime.tokenizer)
-                    for turn in range(1, len(talk.turns))
-                ]
-            for prompt in prompts:
-                self._check_length(talk.question_id, len(prompt), limit)
-
-    def _check_length(self, question_id: str, num_tokens: int, limit: int) -> None:
-        if num_tokens == 0:
-            raise UsageError(
-                f"question {question_id}: the prompt has no tokens; expected at least one"
-            )
-        if num_tokens > limit and not self.config.continue_on_error:
-            raise UsageError(
-                f"question {question_id}: the prompt has {num_tokens} tokens; the pool and the "
-                f"context leave room for {limit}",
-                hint="raise --max-total-tokens or --context-length, or pass "
-                "--continue-on-error to leave such questions out",
-            )
-
-
-def _prompt_limit(knobs: EngineKnobs, model_limit: int) -> int:
-    """Longest prompt that leaves room for one verify step."""
-    context = min(knobs.context_length or model_limit, model_limit)
-    one_more = 1  # the first output token
-    return min(context - one_more, knobs.max_total_tokens - knobs.num_draft_nodes - one_more)
 
 
 def _size(blocks: Sequence[tuple[Block, Place]]) -> int:

@@ -319,6 +319,19 @@ class ScriptedBackend:
         )
 
 
+class ScriptedRoom:
+    """A prompt needs a slot a token and one more."""
+
+    def __init__(self, num_slots: int) -> None:
+        self.num_slots = num_slots
+
+    def obstacle(self, num_prompt_tokens: int, max_new_tokens: int) -> str | None:
+        """As the backend refuses it."""
+        if num_prompt_tokens < self.num_slots:
+            return None
+        return f"prompt of {num_prompt_tokens} tokens; the pool has {self.num_slots}"
+
+
 class ScriptedRuntime:
     """Makes scripted backends and keeps them for inspection."""
 
@@ -358,6 +371,10 @@ class ScriptedRuntime:
         made = ScriptedBackend(knobs, plants, self.troubles)
         self.backends.append(made)
         return made
+
+    def prompt_room(self, knobs: EngineKnobs) -> ScriptedRoom:
+        """What the backend would take."""
+        return ScriptedRoom(knobs.max_total_tokens)
 
     def measure_noise(self, prompts: Sequence[Sequence[int]]) -> NumericNoise:
         """A fixed noise."""

@@ -14,6 +14,7 @@ from eaglebench.engine.faults import FAULT_POLICIES
 from eaglebench.engine.models import Models
 from eaglebench.engine.noise import measure_noise
 from eaglebench.engine.policy import CACHE_POLICIES, EnginePolicy, policies_by_name
+from eaglebench.engine.pool_room import PoolRoom
 from eaglebench.errors import InvariantError, UsageError
 
 POLICIES: dict[str, type[EnginePolicy]] = policies_by_name(CACHE_POLICIES, FAULT_POLICIES)
@@ -113,15 +114,20 @@ class EmbeddedRuntime:
             UsageError: an unknown arm, or knobs that don't fit the loaded models.
         """
         models = self._models(knobs)
-        config = EngineConfig(
-            knobs=knobs,
-            policy=_policy(knobs.arm),
-            context_length=self._context_length(knobs),
-            window=models.target.window,
-        )
+        config = self._config(knobs, models)
         return EmbeddedBackend(
             Engine(models, config, clock=self.clock, decode=self.tokenizer.decode)
         )
+
+    def prompt_room(self, knobs: EngineKnobs) -> PoolRoom:
+        """What fits into the pools of `backend(knobs)`, without making them.
+
+        Raises:
+            UsageError: as for `backend`.
+        """
+        models = self._models(knobs)
+        config = self._config(knobs, models)
+        return PoolRoom(config, models.draft_room(knobs, config.context_length))
 
     def measure_noise(self, prompts: Sequence[Sequence[int]]) -> NumericNoise:
         """Largest logit difference between shapes over these prompts."""
@@ -136,6 +142,14 @@ class EmbeddedRuntime:
             return self.models
         target = self.models.target
         return replace(self.models, target=target.with_window(knobs.window_of(target.window)))
+
+    def _config(self, knobs: EngineKnobs, models: Models) -> EngineConfig:
+        return EngineConfig(
+            knobs=knobs,
+            policy=_policy(knobs.arm),
+            context_length=self._context_length(knobs),
+            window=models.target.window,
+        )
 
     def _context_length(self, knobs: EngineKnobs) -> int:
         limit = self.models.target.context_length

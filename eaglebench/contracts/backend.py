@@ -133,6 +133,24 @@ class Backend(Protocol):
         ...
 
 
+TOO_LONG_HINT = (
+    "raise --max-total-tokens or --context-length; where window layers lack room, compute the "
+    "prompt in chunks"
+)
+"""What to try where `PromptRoom` names an obstacle."""
+
+
+class PromptRoom(Protocol):
+    """What fits into an engine's pools."""
+
+    def obstacle(self, num_prompt_tokens: int, max_new_tokens: int) -> str | None:
+        """Why a prompt can't run even alone, with both numbers; None where it can.
+
+        A prompt can run if it can be computed and verified once, or needs no verify step.
+        """
+        ...
+
+
 class Runtime(Protocol):
     """Loaded models, shared by all cells and arms of a run."""
 
@@ -141,6 +159,14 @@ class Runtime(Protocol):
 
     def backend(self, knobs: EngineKnobs) -> Backend:
         """An engine with empty pools for these knobs.
+
+        Raises:
+            UsageError: the knobs don't fit the loaded models.
+        """
+        ...
+
+    def prompt_room(self, knobs: EngineKnobs) -> PromptRoom:
+        """What fits into the pools of `backend(knobs)`, without making them.
 
         Raises:
             UsageError: the knobs don't fit the loaded models.

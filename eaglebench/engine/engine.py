@@ -9,6 +9,7 @@ from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow
+from eaglebench.engine.pool_room import PoolRoom
 from eaglebench.engine.request import EngineRequest, RequestState
 from eaglebench.engine.scheduler import Scheduler
 from eaglebench.engine.step import RowResult, StepRunner
@@ -70,8 +71,9 @@ class Engine:
         """
         if self._requests:
             raise UsageError("the engine can't be reset while requests are running")
-        self.storage = KVStorage(self.config, self.runner.room)
-        self.scheduler = Scheduler(self.config, self.storage, self.runner.room)
+        room = PoolRoom(self.config, self.runner.room)
+        self.storage = KVStorage(self.config, room)
+        self.scheduler = Scheduler(self.config, self.storage, room)
 
     @property
     def has_work(self) -> bool:

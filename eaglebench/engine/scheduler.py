@@ -8,21 +8,21 @@ the wall of the pool and ends with `capacity`.
 
 from bisect import insort
 
+from eaglebench.contracts.backend import TOO_LONG_HINT
 from eaglebench.engine.chunking import chunk_end
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
+from eaglebench.engine.pool_room import PoolRoom
 from eaglebench.engine.request import EngineRequest, RequestState
 from eaglebench.engine.storage import KVStorage
 from eaglebench.errors import UsageError
-from eaglebench.spec.shape import DraftRoom
 
 
 class Scheduler:
     """Waiting and running requests, both ordered by arrival."""
 
-    def __init__(self, config: EngineConfig, storage: KVStorage, room: DraftRoom) -> None:
+    def __init__(self, config: EngineConfig, storage: KVStorage, room: PoolRoom) -> None:
         self.knobs = config.knobs
-        self.context_length = config.context_length
         self.storage = storage
         self.room = room
         self.waiting: list[EngineRequest] = []
@@ -42,22 +42,9 @@ class Scheduler:
         num_prompt = request.num_prompt_tokens
         if num_prompt == 0:
             raise UsageError(f"request {request.request_id} has an empty prompt")
-        if num_prompt >= self.context_length:
-            raise UsageError(
-                f"prompt of {num_prompt} tokens leaves no room for an answer in a context of "
-                f"{self.context_length} tokens",
-                hint="shorten the prompt or raise --context-length",
-            )
-        whole = PrefillRow(request, 0, num_prompt)
-        needed = num_prompt + self._num_lookahead(whole)
-        if not self.storage.can_ever_hold(needed, self._largest_chunk):
-            raise UsageError(
-                f"prompt of {num_prompt} tokens needs {needed} slots with look-ahead; the KV pool "
-                f"has {self.storage.pages.num_pages * self.knobs.page_size}"
-                + self.storage.window_pool_text(),
-                hint="raise --max-total-tokens, or compute the prompt in chunks: window layers hold "
-                "a chunk and a window",
-            )
+        obstacle = self.room.obstacle(num_prompt, request.rule.max_output_tokens)
+        if obstacle is not None:
+            raise UsageError(obstacle, hint=TOO_LONG_HINT)
         insort(self.waiting, request, key=_arrival)
 
     def plan(self) -> StepPlan:
@@ -89,12 +76,6 @@ class Scheduler:
         self.running.remove(request)
         insort(self.waiting, request, key=_arrival)
 
-    @property
-    def _largest_chunk(self) -> int | None:
-        """Most tokens of one request in one step; None is a whole prompt."""
-        chunk = self.knobs.chunked_prefill_size
-        return None if chunk is None else max(chunk, 1) + self.room.most_slots_of_a_step
-
     # --- one row ------------------------------------------------------------------------------
 
     def _num_lookahead(self, row: Row) -> int:
@@ -102,7 +83,7 @@ class Scheduler:
         request = row.request
         if request.rule.max_output_tokens <= 1 and not request.has_sampled:
             return 0
-        return self.room.num_lookahead(row.end, row.committed)
+        return self.room.draft.num_lookahead(row.end, row.committed)
 
     def _plan_verify(self, plan: StepPlan, request: EngineRequest) -> None:
         row = VerifyRow(request)
@@ -153,7 +134,7 @@ class Scheduler:
         """
         rest = PrefillRow(request, request.num_written, request.prefill_end)
         demand = self.storage.demand(request, rest.num_tokens, self._num_lookahead(rest))
-        return self.storage.fits(request, demand, self._largest_chunk)
+        return self.storage.fits(request, demand)
 
     # --- pressure -----------------------------------------------------------------------------
 

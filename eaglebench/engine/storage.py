@@ -4,6 +4,7 @@ The one place in the engine that moves pages between the free list, requests and
 """
 
 from eaglebench.engine.config import EngineConfig
+from eaglebench.engine.pool_room import PoolRoom
 from eaglebench.engine.request import EngineRequest
 from eaglebench.errors import InvariantError
 from eaglebench.kv.audit import OwnedView
@@ -14,16 +15,15 @@ from eaglebench.kv.prefix_cache import MakeResidency
 from eaglebench.kv.residency import WindowResidency
 from eaglebench.kv.slots import SlotAllocator
 from eaglebench.kv.window import PagePairAllocator, slots_in_front
-from eaglebench.spec.shape import DraftRoom
 
 
 class KVStorage:
     """Pages, slots and the prefix cache of one engine."""
 
-    def __init__(self, config: EngineConfig, room: DraftRoom) -> None:
+    def __init__(self, config: EngineConfig, room: PoolRoom) -> None:
         knobs = config.knobs
         self.policy = config.policy
-        self.max_slots = room.most_slots(config.context_length)
+        self.room = room
         self.geometry = PageGeometry(knobs.page_size)
         self.window = config.window
         self.pages, make_residency = _make_pages(config, self.geometry)
@@ -61,7 +61,7 @@ class KVStorage:
             num_computed=request.num_written,
             num_new=num_new,
             num_lookahead=self.policy.num_lookahead(num_lookahead),
-            max_slots=self.max_slots,
+            max_slots=self.room.max_slots,
         )
 
     def try_reserve(self, request: EngineRequest, demand: Demand) -> bool:
@@ -77,34 +77,16 @@ class KVStorage:
         request.tally.pages_allocated += len(reservation.pages)
         return True
 
-    def can_ever_hold(self, num_slots: int, largest_chunk: int | None) -> bool:
-        """Whether otherwise empty pools have room for `num_slots` slots of one request.
-
-        `largest_chunk` is the most tokens computed at once; None is all of them.
-        """
-        num_pages = self.geometry.pages_for(num_slots)
-        windows = num_pages
-        if self.window is not None and largest_chunk is not None:
-            windows = min(num_pages, self._most_windows(largest_chunk))
-        return num_pages <= self.pages.num_pages and windows <= self.pages.num_window_pages
-
-    def fits(self, request: EngineRequest, demand: Demand, largest_chunk: int | None) -> bool:
+    def fits(self, request: EngineRequest, demand: Demand) -> bool:
         """Whether a demand could be met by free and evictable pages, a chunk at a time."""
         full, windows = self.slots.shortage(request.held, demand)
-        if self.window is not None and largest_chunk is not None:
-            spared = self.geometry.pages_for(demand.num_slots) - request.held.num_pages
-            spared -= self._most_windows(largest_chunk)
+        if self.window is not None:
+            wanted = self.geometry.pages_for(demand.num_slots) - request.held.num_pages
+            spared = wanted - self.room.most_windows(demand.num_slots)
             windows = max(0, windows - max(0, spared))
         return (
             full <= self.cache.num_evictable_pages and windows <= self.cache.num_evictable_windows
         )
-
-    def window_pool_text(self) -> str:
-        """Size of the window pool for a message; nothing where there is none."""
-        if self.window is None:
-            return ""
-        num_slots = self.pages.num_window_pages * self.geometry.page_size
-        return f", that of the window layers {num_slots}"
 
     def slide(self, request: EngineRequest) -> None:
         """Give back window pages that neither this request nor a hit at its end will look at.
@@ -153,12 +135,6 @@ class KVStorage:
         )
 
     # --- sizes ---------------------------------------------------------------------------------
-
-    def _most_windows(self, num_tokens: int) -> int:
-        """Window pages one request holds while it computes so many tokens at once."""
-        assert self.window is not None
-        straddling = 2  # the window begins inside a page, and the settled end lies in another
-        return self.geometry.pages_for(slots_in_front(self.window) + num_tokens) + straddling
 
     def _settled_units(self, request: EngineRequest) -> int:
         """Leading slots whose content can be handed to the tree."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eaglebench.contracts.backend import Runtime
+from eaglebench.contracts.backend import TOO_LONG_HINT, Runtime
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import UsageError
 from eaglebench.harness.prompts import first_prompt, prompt_token_ids
@@ -16,41 +16,41 @@ def check_prompts(
     runtime: Runtime,
     replay: Replay | None,
     *,
+    max_new_tokens: int,
     may_fail: bool,
 ) -> None:
     """Refuse prompts that can't run, with both numbers.
 
-    Prompts of later chat turns are not known yet; one that does not fit becomes a failed row.
+    `max_new_tokens` counts where a turn says nothing of its own. Prompts of later chat turns are not known yet; one that does not fit becomes a failed row.
 
     Raises:
         UsageError: a prompt is empty, or does not fit and may not fail.
     """
-    limit = _prompt_limit(knobs, runtime.info.context_length)
+    room = runtime.prompt_room(knobs)
     for talk in conversations:
-        prompts = [first_prompt(talk, runtime.tokenizer, replay)]
-        if talk.kind == "raw" and replay is None:
-            prompts += [
-                prompt_token_ids(talk, turn, (), runtime.tokenizer)
-                for turn in range(1, len(talk.turns))
-            ]
-        for prompt in prompts:
-            _check_length(talk.question_id, len(prompt), limit, may_fail=may_fail)
+        for turn, prompt in enumerate(_known_prompts(talk, runtime, replay)):
+            if not prompt:
+                raise UsageError(
+                    f"question {talk.question_id}: the prompt has no tokens; expected at least one"
+                )
+            stored = (replay or {}).get((talk.question_id, turn))
+            limit = talk.turns[turn].max_new_tokens or max_new_tokens
+            limit = limit if stored is None else len(stored.output_token_ids)
+            obstacle = room.obstacle(len(prompt), limit)
+            if obstacle is not None and not may_fail:
+                raise UsageError(
+                    f"question {talk.question_id}: {obstacle}",
+                    hint=f"{TOO_LONG_HINT}; --continue-on-error leaves such questions out",
+                )
 
 
-def _check_length(question_id: str, num_tokens: int, limit: int, *, may_fail: bool) -> None:
-    if num_tokens == 0:
-        raise UsageError(f"question {question_id}: the prompt has no tokens; expected at least one")
-    if num_tokens > limit and not may_fail:
-        raise UsageError(
-            f"question {question_id}: the prompt has {num_tokens} tokens; the pool and the "
-            f"context leave room for {limit}",
-            hint="raise --max-total-tokens or --context-length, or pass "
-            "--continue-on-error to leave such questions out",
-        )
-
-
-def _prompt_limit(knobs: EngineKnobs, model_limit: int) -> int:
-    """Longest prompt that leaves room for one verify step."""
-    context = min(knobs.context_length or model_limit, model_limit)
-    one_more = 1  # the first output token
-    return min(context - one_more, knobs.max_total_tokens - knobs.num_draft_nodes - one_more)
+def _known_prompts(
+    talk: Conversation, runtime: Runtime, replay: Replay | None
+) -> list[tuple[int, ...]]:
+    """Prompts of the leading turns that depend on no answer."""
+    tokenizer = runtime.tokenizer
+    later = range(1, len(talk.turns) if talk.kind == "raw" and replay is None else 1)
+    return [
+        first_prompt(talk, tokenizer, replay),
+        *(prompt_token_ids(talk, turn, (), tokenizer) for turn in later),
+    ]

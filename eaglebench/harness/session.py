@@ -109,6 +109,7 @@ class Session:
                 cell.knobs,
                 self.runtime,
                 self.plan.replay,
+                max_new_tokens=self.config.max_new_tokens,
                 may_fail=self.config.continue_on_error,
             )
             self._digests[cell.cell_id] = self._question_digests(conversations)

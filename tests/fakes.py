@@ -65,26 +65,22 @@ class Plant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """What goes wrong with prompts that hold `word`, in all arms.
+class Pressure:
+    """What prompts that hold `word` meet, in all arms.
 
     Attributes:
         word: which prompts.
-        reason: how they end at output `output_index`; None lets them go on.
-        output_index: where that is.
         silent_steps: leading verify steps without a draft.
-        evictions, preemptions: counts of a request under pressure.
+        evictions, preemptions: counts of a request in a scarce pool.
     """
 
     word: str
-    reason: FinishReason | None = None
-    output_index: int = 6
     silent_steps: int = 0
     evictions: int = 0
     preemptions: int = 0
 
 
-NO_TROUBLE = Trouble(word="")
+NO_PRESSURE = Pressure(word="")
 
 
 @dataclass(slots=True)
@@ -96,7 +92,7 @@ class _Running:
     steps: list[VerifyStep]
     has_sampled: bool = False
     reason: FinishReason | None = None
-    trouble: Trouble = NO_TROUBLE
+    pressure: Pressure = NO_PRESSURE
 
     @property
     def outputs(self) -> list[int]:
@@ -110,11 +106,11 @@ class ScriptedBackend:
         self,
         knobs: EngineKnobs,
         plants: Sequence[tuple[Plant, bool]],
-        troubles: Sequence[Trouble] = (),
+        pressures: Sequence[Pressure] = (),
     ) -> None:
         self.knobs = knobs
         self.plants = plants
-        self.troubles = troubles
+        self.pressures = pressures
         self.is_closed = False
         self.num_resets = 0
         self.served: list[str] = []
@@ -179,9 +175,9 @@ class ScriptedBackend:
         if self.knobs.arm not in {"no-cache", "force-miss"}:
             cached = max((_shared(prompt, known) for known in self._tree), default=0)
             cached = min(cached, len(prompt) - 1) // self.knobs.page_size * self.knobs.page_size
-        mine = [t for t in self.troubles if t.word.encode() in bytes(prompt)]
+        mine = [t for t in self.pressures if t.word.encode() in bytes(prompt)]
         running = _Running(request, list(prompt), cached, replay, [])
-        running.trouble = mine[0] if mine else running.trouble
+        running.pressure = mine[0] if mine else running.pressure
         return running
 
     def _step(self, row: _Running) -> None:
@@ -195,7 +191,7 @@ class ScriptedBackend:
         target: list[int] = []
         draft_gaps: list[float] = []
         target_gaps: list[float] = []
-        is_silent = len(row.steps) < row.trouble.silent_steps
+        is_silent = len(row.steps) < row.pressure.silent_steps
         for _ in range(0 if is_silent else self.knobs.num_draft_nodes):
             token_id, gap = self._guess(row, [*row.known, *drafted])
             drafted.append(token_id)
@@ -225,9 +221,7 @@ class ScriptedBackend:
             limit = min(limit, len(row.replay))
         for number, token_id in enumerate(token_ids, start=1):
             row.known.append(token_id)
-            if row.trouble.reason is not None and len(row.outputs) == row.trouble.output_index:
-                row.reason = row.trouble.reason
-            elif token_id in row.request.stop_token_ids:
+            if token_id in row.request.stop_token_ids:
                 row.reason = "stop"
             elif len(row.outputs) >= limit:
                 row.reason = "length"
@@ -298,8 +292,8 @@ class ScriptedBackend:
             pages_allocated=1,
             pages_returned=0,
             alloc_calls=1,
-            evictions=row.trouble.evictions,
-            preemptions=row.trouble.preemptions,
+            evictions=row.pressure.evictions,
+            preemptions=row.pressure.preemptions,
         )
         seconds = STEP_S * (len(row.steps) + 1)
         assert row.reason is not None
@@ -315,7 +309,6 @@ class ScriptedBackend:
             finish_reason=row.reason,
             error="the target gave NaN" if row.reason == "failed" else None,
             prefill_gap=CLEAR_GAP,
-            error="the target's numbers are NaN" if row.reason == "failed" else None,
         )
 
 
@@ -338,10 +331,10 @@ class ScriptedRuntime:
     def __init__(
         self,
         plants: Mapping[str, Sequence[Plant]] | None = None,
-        troubles: Sequence[Trouble] = (),
+        pressures: Sequence[Pressure] = (),
     ) -> None:
         self.plants = dict(plants or {})
-        self.troubles = troubles
+        self.pressures = pressures
         self.tokenizer: Tokenizer = ByteTokenizer()
         self.backends: list[ScriptedBackend] = []
         self.is_closed = False
@@ -368,7 +361,7 @@ class ScriptedRuntime:
     def backend(self, knobs: EngineKnobs) -> ScriptedBackend:
         """A backend; it knows every plant, and makes its own arm's."""
         plants = [(p, arm == knobs.arm) for arm, own in self.plants.items() for p in own]
-        made = ScriptedBackend(knobs, plants, self.troubles)
+        made = ScriptedBackend(knobs, plants, self.pressures)
         self.backends.append(made)
         return made
 

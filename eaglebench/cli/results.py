@@ -8,9 +8,7 @@ from eaglebench.errors import NothingMeasuredError
 from eaglebench.gate.decide import ArmDifferences, judge_run
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.notes import (
-    capacity_notes,
     context_notes,
-    failure_notes,
     head_notes,
     pressure_notes,
     run_notes,
@@ -90,8 +88,6 @@ def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[s
     """Remarks on a run: what its numbers don't say by themselves."""
     page_sizes = sorted({turn.page_size for turn in run.turns})
     notes = run_notes(rows, page_sizes, run.models.get("warnings", ()))
-    notes += failure_notes(run.turns)
-    notes += capacity_notes(run.turns)
     notes += pressure_notes(rows)
     notes += context_notes(run.turns)
     notes += head_notes(run.models, run.turns)

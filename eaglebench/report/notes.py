@@ -8,7 +8,6 @@ from eaglebench.report.rows import Row
 from eaglebench.stats.acceptance import acceptance_by_context
 
 MEGABYTE = 1_000_000
-SHOWN_TURNS = 3
 BIGRAM_NEEDS = 1
 """A bigram needs one token past its slots."""
 
@@ -32,35 +31,6 @@ def run_notes(
                     f"{row.cell_id} {row.arm}: {faults} turns part from no-cache where the choice "
                     "was clear: a fault, not a near-tie"
                 )
-    return notes
-
-
-def failure_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
-    """Why turns failed, a few by name."""
-    failed = {
-        f"{turn.cell_id} {turn.arm}: question {turn.question_id}, turn {turn.turn}: {turn.error}"
-        for turn in turns
-        if turn.error is not None
-    }
-    more = [f"{len(failed) - SHOWN_TURNS} more turns failed"] if len(failed) > SHOWN_TURNS else []
-    return sorted(failed)[:SHOWN_TURNS] + more
-
-
-def capacity_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
-    """Answers that ended because the KV pool was full: shorter than what was asked for."""
-    cut: dict[tuple[str, str], dict[str, int]] = {}
-    for turn in turns:
-        if turn.finish_reason == "capacity":
-            mine = cut.setdefault((turn.cell_id, turn.arm), {})
-            mine.setdefault(f"{turn.question_id}/{turn.turn}", len(turn.output_token_ids))
-    notes = []
-    for (cell_id, arm), lengths in cut.items():
-        shown = ", ".join(f"{name} after {n}" for name, n in list(lengths.items())[:SHOWN_TURNS])
-        dots = ", ..." if len(lengths) > SHOWN_TURNS else ""
-        notes.append(
-            f"{cell_id} {arm}: the KV pool was full, {len(lengths)} answers were cut short "
-            f"({shown}{dots} tokens): raise --max-total-tokens"
-        )
     return notes
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from eaglebench.cli import measure
 from eaglebench.cli.main import main
-from tests.fakes import ScriptedRuntime, Trouble
+from tests.fakes import Plant, ScriptedRuntime
 
 TINY = ("run", "tiny", "-o", "out", "-n", "3", "--max-new-tokens", "12", "--progress", "none")
 
@@ -101,27 +101,13 @@ def test_a_model_that_gives_nan_stops_the_run_and_can_be_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Status 5, not a result; what is on disk is read again by the next command."""
-    broken = ScriptedRuntime(troubles=[Trouble(word="", reason="failed")])
+    broken = ScriptedRuntime(plants={"radix": [Plant(word="", side="failed")]})
     monkeypatch.setattr(measure, "open_runtime", lambda _choice: broken)
 
     status, _, err = invoke(*TINY)
 
     assert status == 5, err
-    assert "the target's numbers are NaN" in err
+    assert "the target gave NaN" in err
     assert "--continue-on-error" in err
     _, out, err = invoke("show", "latest", "-o", "out")
-    assert "turn 0: the target's numbers are NaN" in " ".join(out.split()), err
-
-
-def test_answers_cut_by_a_full_pool_are_told_under_the_table(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Who reads the table sees that answers are shorter than what was asked for."""
-    full = ScriptedRuntime(troubles=[Trouble(word="", reason="capacity", output_index=3)])
-    monkeypatch.setattr(measure, "open_runtime", lambda _choice: full)
-
-    _, out, _ = invoke(*TINY)
-
-    notes = " ".join(out.split())
-    assert "radix: the KV pool was full, 6 answers were cut short" in notes
-    assert "raise --max-total-tokens" in notes
+    assert "turns failed: the target gave NaN" in " ".join(out.split()), err

@@ -5,9 +5,7 @@ from pathlib import Path
 
 from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.report.notes import (
-    capacity_notes,
     context_notes,
-    failure_notes,
     head_notes,
     pressure_notes,
     text_notes,
@@ -15,7 +13,7 @@ from eaglebench.report.notes import (
 from eaglebench.report.rows import make_rows
 from eaglebench.stats.pairing import Tau
 from eaglebench.store.decode import measured_turns
-from tests.fakes import ScriptedRuntime, Trouble
+from tests.fakes import Pressure, ScriptedRuntime
 from tests.sessions import make_folder, make_session, make_talk, make_talks
 
 
@@ -86,35 +84,10 @@ def test_tokens_without_text_are_counted(tmp_path: Path) -> None:
     assert text_notes({"vocab_size": 999}, turns) == []
 
 
-def test_failures_are_named_and_the_rest_counted(tmp_path: Path) -> None:
-    """Three by question, turn and cause, then how many more."""
-    runtime = ScriptedRuntime(troubles=[Trouble(word="item", reason="failed")])
-    folder = make_folder(tmp_path)
-    make_session(runtime, folder, make_talks(5), arms=("no-cache",), continue_on_error=True).run()
-
-    notes = failure_notes(measured_turns(folder))
-
-    assert len(notes) == 4
-    assert notes[0].endswith("no-cache: question q0, turn 0: the target's numbers are NaN")
-    assert notes[-1] == "2 more turns failed"
-
-
-def test_answers_cut_by_a_full_pool_are_told(tmp_path: Path) -> None:
-    """With their number, a few names and lengths, and what to raise."""
-    runtime = ScriptedRuntime(troubles=[Trouble(word="item 1", reason="capacity", output_index=5)])
-    folder = make_folder(tmp_path)
-    make_session(runtime, folder, make_talks(3), arms=("no-cache",)).run()
-
-    (note,) = capacity_notes(measured_turns(folder))
-
-    assert "no-cache: the KV pool was full, 2 answers were cut short" in note
-    assert "(q1/0 after 5, q1/1 after 5 tokens): raise --max-total-tokens" in note
-
-
 def test_preemptions_and_evictions_are_told_once_a_cell(tmp_path: Path) -> None:
     """Summed over the questions, arm by arm; silence where there were none."""
     runtime = ScriptedRuntime(
-        troubles=[Trouble(word="item 1", evictions=40), Trouble(word="item 2", preemptions=3)]
+        pressures=[Pressure(word="item 1", evictions=40), Pressure(word="item 2", preemptions=3)]
     )
     folder, calm = make_folder(tmp_path), make_folder(tmp_path)
     talks = [make_talk(f"q{n}", f"item {n}") for n in range(3)]

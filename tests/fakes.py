@@ -19,6 +19,7 @@ from eaglebench.contracts.observation import (
     StepTimes,
     VerifyStep,
 )
+from tests.toy_pools import NO_PRESSURE, Pressure, ScriptedRoom
 
 LETTERS = b"abcdefghijklmnopqrstuvwxyz "
 STOP_TOKEN = 0
@@ -62,25 +63,6 @@ class Plant:
     side: str = "draft"
     gap: float = CLEAR_GAP
     output_index: int = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pressure:
-    """What prompts that hold `word` meet, in all arms.
-
-    Attributes:
-        word: which prompts.
-        silent_steps: leading verify steps without a draft.
-        evictions, preemptions: counts of a request in a scarce pool.
-    """
-
-    word: str
-    silent_steps: int = 0
-    evictions: int = 0
-    preemptions: int = 0
-
-
-NO_PRESSURE = Pressure(word="")
 
 
 @dataclass(slots=True)
@@ -310,19 +292,6 @@ class ScriptedBackend:
             error="the target gave NaN" if row.reason == "failed" else None,
             prefill_gap=CLEAR_GAP,
         )
-
-
-class ScriptedRoom:
-    """A prompt needs a slot a token and one more."""
-
-    def __init__(self, num_slots: int) -> None:
-        self.num_slots = num_slots
-
-    def obstacle(self, num_prompt_tokens: int, max_new_tokens: int) -> str | None:
-        """As the backend refuses it."""
-        if num_prompt_tokens < self.num_slots:
-            return None
-        return f"prompt of {num_prompt_tokens} tokens; the pool has {self.num_slots}"
 
 
 class ScriptedRuntime:

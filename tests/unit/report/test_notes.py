@@ -13,8 +13,9 @@ from eaglebench.report.notes import (
 from eaglebench.report.rows import make_rows
 from eaglebench.stats.pairing import Tau
 from eaglebench.store.decode import measured_turns
-from tests.fakes import Pressure, ScriptedRuntime
+from tests.fakes import ScriptedRuntime
 from tests.sessions import make_folder, make_session, make_talk, make_talks
+from tests.toy_pools import Pressure
 
 
 def make_turns(root: Path, shift: int = 0) -> list[MeasuredTurn]:

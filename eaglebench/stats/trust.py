@@ -5,6 +5,7 @@ Notes, exit statuses, baselines and the gate all ask here (`contracts/doubt.py` 
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from eaglebench.contracts.doubt import EVERYWHERE, Doubt, DoubtKind
 from eaglebench.contracts.knobs import CACHE_ARMS, base_arm
@@ -16,9 +17,10 @@ LEAST_DRAFTS = 32
 IDLE_SHARE = 0.05
 """A drafter of whose first drafts fewer are accepted does not draft for this target."""
 SHOWN_QUESTIONS = 6
+SHOWN_TURNS = 3
 _CUT_SHORT: dict[str, tuple[DoubtKind, str]] = {
-    "capacity": ("capacity", "answers ended early: the KV pool was full"),
-    "aborted": ("aborted", "answers were aborted"),
+    "capacity": ("capacity", "were cut short by a full KV pool; raise --max-total-tokens"),
+    "aborted": ("aborted", "were aborted"),
 }
 
 Place = tuple[str, str]
@@ -71,8 +73,10 @@ def _cut_short(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
     for reason, (kind, words) in _CUT_SHORT.items():
         cut = [turn for turn in turns if turn.finish_reason == reason and turn.error is None]
         if cut:
-            text = f"{len(cut)} of {len(turns)} {words}"
-            found.append(_doubt(kind, place, text, cut))
+            lengths = [f"{t.question_id}/{t.turn} after {len(t.output_token_ids)}" for t in cut]
+            shown = ", ".join(lengths[:SHOWN_TURNS]) + (", ..." if len(cut) > SHOWN_TURNS else "")
+            text = f"{len(cut)} of {len(turns)} answers {words} ({shown} tokens)"
+            found.append(replace(_doubt(kind, place, "", cut), text=text))
     return found
 
 

@@ -1,7 +1,6 @@
 """A result that can't be trusted: a line in the tables, a status, and no way into a baseline."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,12 +8,23 @@ from click.testing import CliRunner
 
 from eaglebench.cli import measure
 from eaglebench.cli.main import main
-from tests.fakes import Plant, ScriptedRuntime
+from eaglebench.contracts.generation import FinishReason
+from tests.fakes import Plant, ScriptedRuntime, Trouble
 
-RUN = ("run", "tiny", "-o", "out", "--progress", "none", "--question-file", "questions.jsonl")
+RUN = (
+    "run",
+    "tiny",
+    "-o",
+    "out",
+    "--progress",
+    "none",
+    "--question-file",
+    "questions.jsonl",
+    "--continue-on-error",
+)
 TEXTS = (*(f"Name river {number}." for number in range(9)), "Name a hill.")
 FORMS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "bencher")
-TOO_SMALL = ("--max-total-tokens", "20", "--context-length", "20", "--continue-on-error")
+TOO_SMALL = ("--max-total-tokens", "20", "--context-length", "20")
 EVERY_ARM = ("radix", "no-cache")
 
 
@@ -44,9 +54,9 @@ def invoke(*args: str) -> tuple[int, str, str]:
     return result.exit_code, out, err
 
 
-def planted(side: str, word: str = "hill", arms: Sequence[str] = EVERY_ARM) -> ScriptedRuntime:
+def troubled(reason: FinishReason, word: str = "hill") -> ScriptedRuntime:
     """A runtime whose answers about `word` end so, after six tokens."""
-    return ScriptedRuntime({arm: [Plant(word=word, side=side)] for arm in arms})
+    return ScriptedRuntime(troubles=[Trouble(word=word, reason=reason)])
 
 
 def save(*more: str) -> tuple[int, str, str]:
@@ -80,7 +90,7 @@ def test_a_run_in_which_everything_failed_is_five_everywhere(arms: str) -> None:
 
 def test_failed_turns_are_no_answers(runtimes: list[ScriptedRuntime]) -> None:
     """One of ten fails in both arms: nine questions, nine outputs that are the same, status 5."""
-    runtimes.append(planted("failed"))
+    runtimes.append(troubled("failed"))
 
     status, out, err = invoke(*RUN)
 
@@ -97,14 +107,14 @@ def test_failed_turns_are_no_answers(runtimes: list[ScriptedRuntime]) -> None:
     ("side", "words"),
     [
         ("failed", "1 of 10 turns failed: the target gave NaN"),
-        ("capacity", "1 of 10 answers ended early: the KV pool was full"),
+        ("capacity", "1 of 10 answers were cut short by a full KV pool"),
     ],
 )
 def test_what_went_wrong_gets_into_no_baseline_unless_allowed(
-    runtimes: list[ScriptedRuntime], side: str, words: str
+    runtimes: list[ScriptedRuntime], side: FinishReason, words: str
 ) -> None:
     """Refused with the reason; once allowed, the same again passes, and more of it does not."""
-    runtimes += [planted(side, "Name"), planted(side), planted(side)]
+    runtimes += [troubled(side, "Name"), troubled(side), troubled(side)]
     assert invoke(*RUN)[0] == 5
 
     status, _, err = save()
@@ -123,10 +133,10 @@ def test_what_went_wrong_gets_into_no_baseline_unless_allowed(
 
 @pytest.mark.parametrize("side", ["failed", "capacity"])
 def test_gate_and_compare_don_t_pass_what_went_wrong(
-    runtimes: list[ScriptedRuntime], side: str
+    runtimes: list[ScriptedRuntime], side: FinishReason
 ) -> None:
     """A good baseline, then a run in which one answer breaks off: status 3, with the reason."""
-    runtimes += [planted(side), ScriptedRuntime()]
+    runtimes += [troubled(side), ScriptedRuntime()]
     invoke(*RUN)
     assert save()[0] == 0
     invoke(*RUN)

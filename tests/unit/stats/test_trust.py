@@ -59,7 +59,10 @@ def test_failed_turns_are_counted_with_their_cause() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "words"),
-    [("capacity", "1 of 3 answers ended early: the KV pool was full"), ("aborted", "1 of 3")],
+    [
+        ("capacity", "1 of 3 answers were cut short by a full KV pool; raise --max-total-tokens"),
+        ("aborted", "1 of 3 answers were aborted (c/0 after 4 tokens)"),
+    ],
 )
 def test_answers_that_were_cut_are_no_answers(reason: str, words: str) -> None:
     """Out of KV is no success; an answer that reached its limit is one."""

@@ -53,7 +53,8 @@ class Plant:
 
     Attributes:
         word: which prompts.
-        side: whose choice differs; with `idle` every guess is wrong.
+        side: whose choice differs; or `capacity` or `failed`, which ends the answer so,
+            or `idle`: every guess is wrong.
         gap: top-2 gap of that choice in both arms.
         output_index: the first choice at or after this output position differs.
     """
@@ -206,9 +207,20 @@ class ScriptedBackend:
                 row.reason = "stop"
             elif len(row.outputs) >= limit:
                 row.reason = "length"
+            else:
+                row.reason = self._broken_off(row)
             if row.reason is not None:
                 return number
         return len(token_ids)
+
+    def _broken_off(self, row: _Running) -> FinishReason | None:
+        """How a plant of this arm ends the answer here."""
+        prompt = bytes(row.request.prompt_token_ids)
+        for plant, is_mine in self.plants:
+            is_due = len(row.outputs) >= plant.output_index and plant.word.encode() in prompt
+            if is_mine and is_due and plant.side in {"capacity", "failed"}:
+                return "capacity" if plant.side == "capacity" else "failed"
+        return None
 
     def _choose(self, row: _Running, prefix: Sequence[int]) -> tuple[int, float]:
         """The target's choice after a prefix, and its gap."""

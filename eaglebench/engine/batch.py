@@ -10,7 +10,7 @@ from torch import Tensor
 
 from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
 from eaglebench.kv.window import WindowSlots, slots_in_front
-from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
+from eaglebench.model.attention_plan import AttentionPlan, PlanRow, Tree, make_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ def _plan_row(row: Row, slots: NDArray[np.int64]) -> PlanRow:
     if isinstance(row, PrefillRow) or row.request.proposal.is_chain:
         return PlanRow(slots, row.num_tokens)
     proposal = row.request.proposal
-    return PlanRow(slots, row.num_tokens, proposal.ancestry(), proposal.depths())
+    return PlanRow(slots, row.num_tokens, Tree(proposal.ancestry(), proposal.depths()))
 
 
 def row_positions(row: Row) -> NDArray[np.int64]:

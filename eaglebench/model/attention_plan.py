@@ -26,24 +26,35 @@ class PlanRow:
         slots: [context_len] int64 slots of everything it may look at; the last `num_queries` are
             the ones this forward writes.
         num_queries: tokens it computes.
-        tail: [num_queries, num_tail] bool: which of the last `num_tail` keys each query sees, itself
-            included; everything before them is seen by all. None is a causal run.
-        depths: [num_tail] int64 positions of those keys, counted from the first of them; needed only
-            by window layers, and only where queries and tail are the same tokens.
+        tree: where the last keys are nodes of a tree; None is a causal run.
     """
 
     slots: NDArray[np.int64]
     num_queries: int
-    tail: NDArray[np.bool_] | None = None
-    depths: NDArray[np.int64] | None = None
+    tree: "Tree | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Nodes among a request's last keys; the last of them are its queries.
+
+    Attributes:
+        seen: [num_queries, num_nodes] bool: which nodes each query sees, itself included;
+            everything before the nodes is seen by all, as far as the layer's window reaches.
+        depths: [num_nodes] int64 positions of the nodes, counted from the first of them: windows
+            reach over positions, and siblings share one.
+    """
+
+    seen: NDArray[np.bool_]
+    depths: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class TreeTail:
-    """`PlanRow.tail` and `depths` on the device."""
+    """A `Tree` on the device."""
 
     seen: Tensor
-    depths: Tensor | None
+    depths: Tensor
 
 
 @dataclass(slots=True)
@@ -165,22 +176,22 @@ def make_plan(rows: Sequence[PlanRow], *, device: torch.device, backend: str) ->
 
 def _allowed_in_tree(tail: TreeTail, context_len: int, window: int | None) -> Tensor:
     """[num_queries, context_len] bool: the context in front of the tree, then what the mask says."""
-    num_queries, num_tail = tail.seen.shape
-    front = context_len - num_tail
+    num_queries, num_nodes = tail.seen.shape
+    front = context_len - num_nodes
     before = torch.ones((num_queries, front), dtype=torch.bool, device=tail.seen.device)
     seen = torch.cat([before, tail.seen], dim=1)
-    if window is None or tail.depths is None:
+    if window is None:
         return seen
     at = front + tail.depths
     keys = torch.cat([torch.arange(front, device=at.device), at])
-    return seen & (keys > at[:, None] - window)
+    return seen & (keys > at[-num_queries:, None] - window)
 
 
 def _tail(row: PlanRow, device: torch.device) -> TreeTail | None:
-    if row.tail is None:
+    if row.tree is None:
         return None
-    depths = None if row.depths is None else _to(row.depths, device)
-    return TreeTail(torch.from_numpy(np.ascontiguousarray(row.tail)).to(device), depths)
+    seen = torch.from_numpy(np.ascontiguousarray(row.tree.seen)).to(device)
+    return TreeTail(seen, _to(row.tree.depths, device))
 
 
 def _to(values: NDArray[np.int64], device: torch.device) -> Tensor:
@@ -213,13 +224,11 @@ def _pad(rows: Sequence[PlanRow], device: torch.device) -> PaddedIndex:
         slots[index, :context] = row.slots
         scatter.append(index * num_queries + np.arange(count))
         start += count
-        if row.tail is not None:
-            front = context - row.tail.shape[1]
-            hidden[index, :count, front:context] = ~row.tail
-            position[index, :count] = context - 1  # the mask says the rest
-            if row.depths is not None:
-                key_position[index, front:context] = front + row.depths
-                position[index, :count] = front + row.depths
+        if row.tree is not None:
+            front = context - len(row.tree.depths)
+            hidden[index, :count, front:context] = ~row.tree.seen
+            key_position[index, front:context] = front + row.tree.depths
+            position[index, :count] = front + row.tree.depths[-count:]
     return PaddedIndex(
         queries=_to(queries, device),
         slots=_to(slots, device),

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import PlanRow, Tree, make_plan
 from eaglebench.spec.choices import rank_best
 from eaglebench.spec.drafter import DraftOutcome, Extender, ExtendRow
 from eaglebench.spec.proposal import NOTHING_PROPOSED, ROOT, Proposal
@@ -99,7 +99,9 @@ class TreeDrafter(Extender):
             depth = len(scratch[i]) // row.shape.topk  # levels written, this one included
             positions.append(np.full(num_new, row.end + depth - 1))
             tokens.append(np.array([tree.token_ids[c] for c in tree.frontier]))
-            plan_rows.append(PlanRow(slots, num_new, _ancestry(tree, scratch[i], num_new)))
+            depths = np.repeat(np.arange(depth), row.shape.topk)  # of all scratch slots, in order
+            seen = _ancestry(tree, scratch[i], num_new)
+            plan_rows.append(PlanRow(slots, num_new, Tree(seen, depths)))
         hidden = self.head.forward(
             self.tensor(np.concatenate(tokens)),
             torch.cat(inputs),

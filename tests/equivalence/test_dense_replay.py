@@ -3,6 +3,9 @@
 Two runs of different shapes verify at different positions, so their accepted counts can't be
 compared one by one. Here every position of a stored answer is made the root of a verify step: its
 prefix is the prompt, and what follows is replayed as the target's choices. float64, tiny pair.
+
+What is held here is that one shape lies within another, which a drafter that looks at the wrong
+places keeps as well. That every node is drafted from the right places is held in `test_tree_nodes.py`.
 """
 
 from collections.abc import Sequence

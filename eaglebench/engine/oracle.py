@@ -13,7 +13,7 @@ from torch import Tensor
 from eaglebench.contracts.generation import FinishReason, Sampling
 from eaglebench.engine.choosing import make_sampler
 from eaglebench.engine.models import Models
-from eaglebench.engine.stopping import StopRule, cut
+from eaglebench.engine.stopping import StopRule, StopWatch
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
@@ -56,13 +56,14 @@ def greedy_decode(
 ) -> tuple[list[int], FinishReason]:
     """Plain decoding, the whole prefix computed anew for every token; greedy unless drawn."""
     outputs: list[int] = []
+    watch = StopWatch(rule, len(prompt_ids))
     while True:
         known = [*prompt_ids, *outputs]
         if sampling is None:
             token = greedy_token(models, known)
         else:
             token = sampled_token(models, known, sampling)
-        ended = cut(rule, num_prompt_tokens=len(prompt_ids), output_ids=outputs, new_ids=[token])
+        ended = watch.cut([token])
         outputs.append(token)
         if ended.reason is not None:
             return outputs, ended.reason

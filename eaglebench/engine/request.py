@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from eaglebench.contracts.generation import FinishReason, GenerationRequest
 from eaglebench.contracts.observation import RequestObservation, RequestTimes, VerifyStep
-from eaglebench.engine.stopping import StopRule
+from eaglebench.engine.stopping import StopRule, StopWatch
 from eaglebench.engine.tally import Tally
 from eaglebench.errors import InvariantError
 from eaglebench.kv.prefix_cache import PrefixLock
@@ -68,6 +68,7 @@ class EngineRequest:
         self.proposal: Proposal = NOTHING_PROPOSED
         self.num_proposed_slots = 0  # slots past N - 1 that hold draft KV of the proposal
         self.num_prompt_tokens = len(request.prompt_token_ids)
+        self.watch = StopWatch(rule, self.num_prompt_tokens)
         self._tokens = np.array(request.prompt_token_ids, dtype=np.int32)
         self._num_known = self.num_prompt_tokens
         # filled by the scheduler at admission, dropped at preemption and finish

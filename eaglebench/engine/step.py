@@ -19,7 +19,6 @@ from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
 from eaglebench.engine.request import PENDING_ROOT, EngineRequest
 from eaglebench.engine.soundness import head_failure, target_failure
-from eaglebench.engine.stopping import cut
 from eaglebench.kv.pool import KVPool, LayerPools
 from eaglebench.kv.window import WindowSlots
 from eaglebench.model.target import TargetOutput
@@ -218,12 +217,7 @@ def _commit_verify(
     proposal = request.proposal
     target_ids = _replayed(request, ids)
     acceptance = accept_greedy(proposal, target_ids)
-    kept = cut(
-        request.rule,
-        num_prompt_tokens=request.num_prompt_tokens,
-        output_ids=request.output_ids,
-        new_ids=acceptance.emitted_ids,
-    )
+    kept = request.watch.cut(acceptance.emitted_ids)
     request.steps.append(
         VerifyStep(
             position=row.start,
@@ -257,12 +251,7 @@ def _commit_prefill(
             result.seam_guess = ids[0]
         return
     target_ids = _replayed(request, ids[:1])
-    kept = cut(
-        request.rule,
-        num_prompt_tokens=request.num_prompt_tokens,
-        output_ids=(),
-        new_ids=target_ids,
-    )
+    kept = request.watch.cut(target_ids)
     request.prefill_gap = gaps[0]
     request.tally.prefill_sampled += kept.num_kept
     _deliver(result, target_ids)

@@ -2,6 +2,10 @@
 
 Tokens are looked at one after another, also inside an accepted run, so a stop that lies before a
 limit wins, and a stop and a limit on the same token count as a stop.
+
+Stop strings are looked for in the text of the last tokens, kept from step to step: what it costs
+depends on the longest stop string and not on what has been written. Tokens without text of their own
+(special tokens) are not kept, so that any number of them may stand inside a stop string.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,10 +15,9 @@ from eaglebench.contracts.generation import FinishReason
 
 Decode = Callable[[Sequence[int]], str]
 
-# A character is at most four bytes and a token at least one byte of text; the slack covers tokens
-# that decode to nothing (special tokens).
-_TOKENS_PER_CHARACTER = 4
-_SLACK_TOKENS = 8
+_UNSETTLED_CHARACTERS = 8
+"""Characters at both ends of a tail that later tokens, or the missing ones in front, may change: an
+unfinished character, and a space that a tokenizer leaves out at the beginning of a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,27 +47,63 @@ class Cut:
     reason: FinishReason | None
 
 
-def cut(
-    rule: StopRule, *, num_prompt_tokens: int, output_ids: Sequence[int], new_ids: Sequence[int]
-) -> Cut:
-    """Look at `new_ids`, which would follow `output_ids`, one by one."""
-    outputs = list(output_ids)
-    for num_kept, token_id in enumerate(new_ids, start=1):
-        outputs.append(token_id)
-        if token_id in rule.stop_token_ids or _ends_with_stop_string(rule, outputs):
-            return Cut(num_kept, "stop")
-        if len(outputs) >= rule.max_output_tokens:
-            return Cut(num_kept, "length")
-        if num_prompt_tokens + len(outputs) >= rule.max_known_tokens:
-            return Cut(num_kept, "context")
-    return Cut(len(new_ids), None)
+class StopWatch:
+    """Looks at one request's tokens as they come; remembers how many, and the end of their text."""
+
+    def __init__(self, rule: StopRule, num_prompt_tokens: int) -> None:
+        self.rule = rule
+        self._num_prompt_tokens = num_prompt_tokens
+        self._num_output = 0
+        self._tail = TextTail(rule.stop_strings, rule.decode)
+
+    def cut(self, new_ids: Sequence[int]) -> Cut:
+        """Look at `new_ids`, which follow all that were kept before, one by one."""
+        rule = self.rule
+        for num_kept, token_id in enumerate(new_ids, start=1):
+            self._num_output += 1
+            if token_id in rule.stop_token_ids or self._tail.completes_a_stop(token_id):
+                return Cut(num_kept, "stop")
+            if self._num_output >= rule.max_output_tokens:
+                return Cut(num_kept, "length")
+            if self._num_prompt_tokens + self._num_output >= rule.max_known_tokens:
+                return Cut(num_kept, "context")
+        return Cut(len(new_ids), None)
 
 
-def _ends_with_stop_string(rule: StopRule, outputs: Sequence[int]) -> bool:
-    """Whether a stop string is complete; earlier calls have looked at everything before."""
-    if not rule.stop_strings:
+class TextTail:
+    """The last tokens that have text, as many as a stop string can reach back."""
+
+    def __init__(self, stop_strings: Sequence[str], decode: Decode) -> None:
+        self._stop_strings = tuple(stop_strings)
+        self._decode = decode
+        self._num_characters = max(map(len, stop_strings), default=0) + _UNSETTLED_CHARACTERS
+        self._token_ids: list[int] = []
+        self._text = ""
+
+    def completes_a_stop(self, token_id: int) -> bool:
+        """Whether a stop string is complete with this token; looks at nothing but the tail."""
+        if not self._stop_strings:
+            return False
+        longer = self._decode([*self._token_ids, token_id])
+        if longer == self._text and not self._decode([token_id]):
+            return False  # no text: neither here nor for the tokens that follow
+        self._token_ids.append(token_id)
+        self._text = longer
+        if any(stop in longer for stop in self._stop_strings):
+            return True
+        if len(longer) > 2 * self._num_characters:
+            self._shorten()
         return False
-    longest = max(map(len, rule.stop_strings))
-    window = outputs[-(_TOKENS_PER_CHARACTER * longest + _SLACK_TOKENS) :]
-    text = rule.decode(window)
-    return any(stop in text for stop in rule.stop_strings)
+
+    def _shorten(self) -> None:
+        """Drop leading tokens whose text no stop string can reach any more."""
+        low, high = 0, len(self._token_ids) - 1
+        while low < high:  # the most tokens whose rest is still long enough
+            middle = (low + high + 1) // 2
+            is_enough = len(self._decode(self._token_ids[middle:])) >= self._num_characters
+            low, high = (middle, high) if is_enough else (low, middle - 1)
+        for start in range(low, 0, -1):
+            rest = self._decode(self._token_ids[start:])
+            if self._text.endswith(rest):  # not in the middle of a character
+                self._token_ids, self._text = self._token_ids[start:], rest
+                return

@@ -1,6 +1,7 @@
 """Text to token ids and back, through `transformers`."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +68,15 @@ class HubTokenizer:
     def decode(self, token_ids: Sequence[int]) -> str:
         """Text of token ids; an id the tokenizer does not know decodes to U+FFFD."""
         size = self.size
-        if all(0 <= token_id < size for token_id in token_ids):
-            return str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))
-        return "".join(
-            str(self._tokenizer.decode([token_id], skip_special_tokens=True))
-            if 0 <= token_id < size
-            else REPLACEMENT
-            for token_id in token_ids
-        )
+        pieces = []
+        for is_known, run in groupby(token_ids, key=lambda token_id: 0 <= token_id < size):
+            ids = list(run)
+            pieces.append(
+                str(self._tokenizer.decode(ids, skip_special_tokens=True))
+                if is_known
+                else REPLACEMENT * len(ids)
+            )
+        return "".join(pieces)
 
     def render_chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
         """Token ids of a conversation, ready for the assistant's turn.

@@ -276,6 +276,7 @@ class ScriptedBackend:
             alloc_calls=1,
             evictions=row.pressure.evictions,
             preemptions=row.pressure.preemptions,
+            resumed_tokens=row.pressure.resumed_tokens,
         )
         seconds = STEP_S * (len(row.steps) + 1)
         assert row.reason is not None

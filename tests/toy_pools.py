@@ -10,13 +10,14 @@ class Pressure:
     Attributes:
         word: which prompts.
         silent_steps: leading verify steps without a draft.
-        evictions, preemptions: counts of a request in a scarce pool.
+        evictions, preemptions, resumed_tokens: counts of a request in a scarce pool.
     """
 
     word: str
     silent_steps: int = 0
     evictions: int = 0
     preemptions: int = 0
+    resumed_tokens: int | None = None
 
 
 NO_PRESSURE = Pressure(word="")

@@ -88,7 +88,7 @@ def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[s
     """Remarks on a run: what its numbers don't say by themselves."""
     page_sizes = sorted({turn.page_size for turn in run.turns})
     notes = run_notes(rows, page_sizes, run.models.get("warnings", ()))
-    notes += pressure_notes(rows)
+    notes += pressure_notes(run.turns)
     notes += context_notes(run.turns)
     notes += head_notes(run.models, run.turns)
     notes += text_notes(run.models, run.turns)

@@ -74,6 +74,8 @@ class RequestCounters:
         alloc_calls: times the free list was asked for pages.
         evictions: pages evicted from the tree to make room for this request.
         preemptions: times this request lost its pages and was queued again.
+        resumed_tokens: known tokens whose KV came from the prefix cache when the request went on
+            after a preemption, all times together; None where it was not recorded.
     """
 
     prompt_tokens: int
@@ -94,6 +96,7 @@ class RequestCounters:
     alloc_calls: int
     evictions: int
     preemptions: int
+    resumed_tokens: int | None = None
 
     @property
     def emitted(self) -> int:

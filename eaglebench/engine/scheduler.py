@@ -121,9 +121,7 @@ class Scheduler:
             self.waiting.pop(0)
             request.move_to(RequestState.RUNNING)
             insort(self.running, request, key=_arrival)
-            request.tally.cached_tokens = (
-                request.tally.cached_tokens if request.tally.preemptions else request.num_written
-            )
+            request.tally.add_hit(request.num_written)
             budget = self._plan_prefill(plan, request, budget)
 
     def _fits_whole(self, request: EngineRequest) -> bool:

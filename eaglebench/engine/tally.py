@@ -19,6 +19,14 @@ class Tally:
     alloc_calls: int = 0
     evictions: int = 0
     preemptions: int = 0
+    resumed_tokens: int = 0
+
+    def add_hit(self, num_tokens: int) -> None:
+        """Count what the prefix cache gave at an admission: the first one, or a resume."""
+        if self.preemptions:
+            self.resumed_tokens += num_tokens
+        else:
+            self.cached_tokens = num_tokens
 
     def freeze(
         self, *, prompt_tokens: int, output_tokens: int, steps: list[VerifyStep]
@@ -45,4 +53,5 @@ class Tally:
             alloc_calls=self.alloc_calls,
             evictions=self.evictions,
             preemptions=self.preemptions,
+            resumed_tokens=self.resumed_tokens,
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.report.rows import Row
-from eaglebench.stats.acceptance import acceptance_by_context
+from eaglebench.stats.acceptance import acceptance_by_context, pool
 
 MEGABYTE = 1_000_000
 BIGRAM_NEEDS = 1
@@ -34,15 +34,27 @@ def run_notes(
     return notes
 
 
-def pressure_notes(rows: Sequence[Row]) -> list[str]:
-    """Preemptions and evictions, a line a cell; nothing where there were none."""
+def pressure_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
+    """Preemptions and evictions of the first round, a line a cell; nothing where there were none.
+
+    What preempted requests found again is told beside them, where it was recorded.
+    """
+    first = [turn for turn in turns if turn.round == 0]
     cells: dict[str, list[str]] = {}
-    for row in rows:
-        counts = {"preemptions": row.counts.preemptions, "evicted pages": row.counts.evictions}
-        told = [f"{count} {name}" for name, count in counts.items() if count]
+    for cell_id, arm in dict.fromkeys((turn.cell_id, turn.arm) for turn in first):
+        mine = [turn for turn in first if (turn.cell_id, turn.arm) == (cell_id, arm)]
+        counts = pool(mine)
+        told = [f"{counts.preemptions} preemptions{_resumed(mine)}"] if counts.preemptions else []
+        told += [f"{counts.evictions} evicted pages"] if counts.evictions else []
         if told:
-            cells.setdefault(row.cell_id, []).append(f"{row.arm} {', '.join(told)}")
+            cells.setdefault(cell_id, []).append(f"{arm} {', '.join(told)}")
     return [f"{cell_id}: {'; '.join(arms)}" for cell_id, arms in cells.items()]
+
+
+def _resumed(turns: Sequence[MeasuredTurn]) -> str:
+    """Tokens found again on resume; silence where nobody counted them."""
+    counted = [n for turn in turns if (n := turn.counters.resumed_tokens) is not None]
+    return f" ({sum(counted)} tokens found again)" if counted else ""
 
 
 def context_notes(turns: Sequence[MeasuredTurn]) -> list[str]:

@@ -107,6 +107,7 @@ class TurnRecord(_Line):
     alloc_calls: int
     evictions: int
     preemptions: int
+    resumed_tokens: int | None = None
     accepted_per_step: list[int]
     prompt_token_ids: list[int]
     output_token_ids: list[int]

@@ -10,8 +10,6 @@ from eaglebench.report.notes import (
     pressure_notes,
     text_notes,
 )
-from eaglebench.report.rows import make_rows
-from eaglebench.stats.pairing import Tau
 from eaglebench.store.decode import measured_turns
 from tests.fakes import ScriptedRuntime
 from tests.sessions import make_folder, make_session, make_talk, make_talks
@@ -88,17 +86,29 @@ def test_tokens_without_text_are_counted(tmp_path: Path) -> None:
 def test_preemptions_and_evictions_are_told_once_a_cell(tmp_path: Path) -> None:
     """Summed over the questions, arm by arm; silence where there were none."""
     runtime = ScriptedRuntime(
-        pressures=[Pressure(word="item 1", evictions=40), Pressure(word="item 2", preemptions=3)]
+        pressures=[
+            Pressure(word="item 1", evictions=40),
+            Pressure(word="item 2", preemptions=3, resumed_tokens=70),
+        ]
     )
     folder, calm = make_folder(tmp_path), make_folder(tmp_path)
     talks = [make_talk(f"q{n}", f"item {n}") for n in range(3)]
     make_session(runtime, folder, talks).run()
     make_session(ScriptedRuntime(), calm, talks).run()
-    tau = Tau(target=0.0, draft=0.0)
 
-    (note,) = pressure_notes(make_rows(measured_turns(folder), [], tau))
+    (note,) = pressure_notes(measured_turns(folder))
 
-    assert note.endswith(
-        ": radix 3 preemptions, 40 evicted pages; no-cache 3 preemptions, 40 evicted pages"
-    )
-    assert pressure_notes(make_rows(measured_turns(calm), [], tau)) == []
+    told = "3 preemptions (70 tokens found again), 40 evicted pages"
+    assert note.endswith(f": radix {told}; no-cache {told}")
+    assert pressure_notes(measured_turns(calm)) == []
+
+
+def test_a_run_that_did_not_count_what_was_found_again_says_nothing_of_it(tmp_path: Path) -> None:
+    """Older runs have preemptions without that count; no number is made up for them."""
+    runtime = ScriptedRuntime(pressures=[Pressure(word="item", preemptions=2)])
+    folder = make_folder(tmp_path)
+    make_session(runtime, folder, [make_talk("q", "item")], arms=("no-cache",)).run()
+
+    (note,) = pressure_notes(measured_turns(folder))
+
+    assert note.endswith(": no-cache 2 preemptions")

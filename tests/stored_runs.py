@@ -51,17 +51,9 @@ def write_questions(path: Path) -> None:
 def make_results(folder: Path) -> None:
     """`out` with two runs and the baseline `odd`, which the second run does not reach."""
     write_questions(folder / "questions.jsonl")
-    common: tuple[str, ...] = (
-        "run",
-        "tiny",
-        "-o",
-        "out",
-        "--question-file",
-        "questions.jsonl",
-        "--progress",
-        "none",
-    )
-    common += ("--max-new-tokens", "24", "--page-size", "1,16", "--label", f"note={ODD}")
+    measured = ("run", "tiny", "-o", "out", "--question-file", "questions.jsonl")
+    sizes = ("--max-new-tokens", "24", "--page-size", "1,16", "--progress", "none")
+    common = (*measured, *sizes, "--label", f"note={ODD}")
     save = ("baseline", "save", "odd", "-o", "out", "--reason", f"because {ODD}")
     with scripted(folder):
         for args in (common, save, (*common, "--arms", "unigram,no-cache", "-e", ODD)):

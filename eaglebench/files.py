@@ -130,6 +130,11 @@ def parse_json(
         raise InputFileError(path, f"broken JSON: {error}", line=line, hint=hint) from error
 
 
+def escaped(text: str) -> str:
+    """The text with halves of surrogate pairs as their escapes: what a file would hold."""
+    return text.encode(ENCODING, ESCAPED).decode(ENCODING)
+
+
 def kind_of(value: object) -> str:
     """What a JSON value is, in words for people."""
     names = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}

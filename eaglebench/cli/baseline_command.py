@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eaglebench.cli.exit_codes import verdict_code
-from eaglebench.errors import UsageError
+from eaglebench.errors import StorageError, UsageError
 
 if TYPE_CHECKING:
     from eaglebench.cli.baseline_candidate import Allowed
@@ -96,16 +96,21 @@ def list_all(output_dir: str) -> None:
     from rich.table import Table
 
     from eaglebench.cli.console import stdout_console
-    from eaglebench.store.baseline import find_baseline, list_baselines, read_baseline
+    from eaglebench.errors import InputFileError
+    from eaglebench.store.baseline import baselines_folder, list_baselines, read_baseline
 
     root = Path(output_dir)
-    names = list_baselines(root)
+    names = {name: baselines_folder(root) / f"{name}.jsonl" for name in list_baselines(root)}
     if not names:
         click.echo(f"no baselines in {root / 'baselines'}; try: eaglebench baseline save NAME")
         return
     table = Table("baseline", "suite", "cells and arms", "dtype", "made of", "reason")
-    for name in names:
-        found = read_baseline(find_baseline(root, name))
+    for name, path in names.items():
+        try:
+            found = read_baseline(path)
+        except InputFileError as error:
+            table.add_row(name, "unreadable", "", "", "", error.message)
+            continue
         dtype = str(found.workload.get("dtype"))
         arms = str(len(found.arms))
         table.add_row(name, found.suite, arms, dtype, found.created_from, found.reason)
@@ -136,7 +141,10 @@ def show(name: str, output_dir: str) -> None:
             arm.arm,
             str(len(arm.questions)),
             "-" if length is None else f"{length:.4f}",
-            *(str(arm.counters[c]) for c in ("verify_steps", "cached_tokens", "pages_allocated")),
+            *(
+                str(arm.counters.get(c, "-"))
+                for c in ("verify_steps", "cached_tokens", "pages_allocated")
+            ),
         )
     stdout_console().print(table)
 
@@ -158,7 +166,10 @@ def rm(name: str, output_dir: str) -> None:
     from eaglebench.store.baseline import find_baseline
 
     path = find_baseline(Path(output_dir), name)
-    path.unlink()
+    try:
+        path.unlink()
+    except OSError as error:
+        raise StorageError(f"{path} can't be deleted: {error.strerror}") from error
     click.echo(f"deleted {path}")
 
 
@@ -179,6 +190,7 @@ def _print_diff(name: str, run: str, output_dir: str) -> int:
 def _write(name: str, run: str, reason: str | None, output_dir: str, allowed: "Allowed") -> None:
     from eaglebench.cli.baseline_candidate import fit_for_baseline
     from eaglebench.cli.console import notice
+    from eaglebench.files import escaped
     from eaglebench.store.baseline import write_baseline
     from eaglebench.store.run_folder import find_run
 
@@ -188,7 +200,7 @@ def _write(name: str, run: str, reason: str | None, output_dir: str, allowed: "A
             "a baseline needs a reason, for those who read its history",
             hint='--reason "rebase on #123"',
         )
-    path = write_baseline(Path(output_dir), name, snapshot, reason.strip())
+    path = write_baseline(Path(output_dir), name, snapshot, escaped(reason.strip()))
     click.echo(f"{path}: {len(snapshot.arms)} cells and arms, {path.stat().st_size} bytes")
 
 

@@ -5,6 +5,7 @@ results/baselines/<name>.jsonl, at most 100 kB; a change of one cell is a change
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from eaglebench.contracts.snapshot import (
     Snapshot,
 )
 from eaglebench.errors import InputFileError, NothingMeasuredError, UsageError
-from eaglebench.files import make_folder, write_text
+from eaglebench.files import is_file, make_folder, parse_json, read_text, user_path, write_text
 from eaglebench.store.baseline_lines import (
     BASELINE_SCHEMA,
     LINE,
@@ -49,10 +50,10 @@ def find_baseline(root: Path, name: str) -> Path:
     Raises:
         NothingMeasuredError: there is none; the nearest names are offered.
     """
-    if name.endswith(SUFFIX) and Path(name).expanduser().is_file():
-        return Path(name).expanduser()
+    if name.endswith(SUFFIX) and is_file(user_path(name)):
+        return user_path(name)
     named = baselines_folder(root) / f"{slug(name)}{SUFFIX}"
-    if named.is_file():
+    if is_file(named):
         return named
     known = list_baselines(root)
     near = get_close_matches(name, known, n=3)
@@ -91,49 +92,41 @@ def read_baseline(path: Path) -> Snapshot:
     Raises:
         InputFileError: it is no baseline, of another schema, or was changed by hand; with its line.
     """
-    header: HeaderLine | None = None
-    cells: list[CellLine] = []
-    noise: dict[tuple[str, str], ArmNoise] = {}
-    for number, text in _numbered(path):
-        line = _parse(path, number, text)
-        if isinstance(line, HeaderLine):
-            if header is not None:
-                raise InputFileError(path, "a second header", line=number)
-            header = line
-        elif header is None:
-            raise InputFileError(path, "the first line must be the header", line=number)
-        elif isinstance(line, NoiseLine):
-            noise[line.cell_id, line.arm] = ArmNoise(
-                log_ratio_ppm=line.log_ratio_ppm,
-                pair_sd_ppm=line.pair_sd_ppm,
-                pairs=line.pairs,
-                info_tok_s=line.info_tok_s,
-            )
-        else:
-            if any((cell.cell_id, cell.arm) == (line.cell_id, line.arm) for cell in cells):
-                raise InputFileError(path, f"{line.cell_id} {line.arm} is there twice", line=number)
-            cells.append(line)
-    if header is None:
+    lines = [(number, _parse(path, number, text)) for number, text in _numbered(path)]
+    if not lines:
         raise InputFileError(path, "is empty; expected a header line")
-    return _snapshot(path, header, cells, noise)
+    first, header = lines[0]
+    if not isinstance(header, HeaderLine):
+        raise InputFileError(path, "the first line must be the header", line=first)
+    arms: dict[tuple[str, str], ArmCounts] = {}
+    noise: dict[tuple[str, str], ArmNoise] = {}
+    for number, line in lines[1:]:
+        if isinstance(line, HeaderLine):
+            raise InputFileError(path, "a second header", line=number)
+        known = noise if isinstance(line, NoiseLine) else arms
+        key = (line.cell_id, line.arm)
+        if key in known:
+            raise InputFileError(path, f"{' '.join(key)} is there twice", line=number)
+        if isinstance(line, CellLine):
+            arms[key] = _arm(path, number, line, header.questions)
+        elif key in arms:
+            noise[key] = _noise(line)
+        else:
+            raise InputFileError(path, f"{' '.join(key)} has noise and no counts", line=number)
+    if not arms:
+        raise InputFileError(path, "holds no counts, only a header", line=first)
+    return _snapshot(path.stem, header, [replace(arms[key], noise=noise.get(key)) for key in arms])
 
 
 def _numbered(path: Path) -> Iterable[tuple[int, str]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputFileError(path, f"can't be read: {error}") from error
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
             yield number, line
 
 
 def _parse(path: Path, number: int, text: str) -> HeaderLine | CellLine | NoiseLine:
     hint = "it was changed by hand, or is no baseline; eaglebench baseline save makes one"
-    try:
-        raw = json.loads(text, parse_constant=_refuse_constant)
-    except ValueError as error:
-        raise InputFileError(path, f"is no JSON: {error}", line=number, hint=hint) from error
+    raw = parse_json(path, text, line=number, hint=hint, has_constants=False)
     if isinstance(raw, dict) and raw.get("kind") == "header":
         version = raw.get("schema_version")
         if version != BASELINE_SCHEMA or isinstance(version, bool):
@@ -151,18 +144,9 @@ def _parse(path: Path, number: int, text: str) -> HeaderLine | CellLine | NoiseL
         raise InputFileError(path, f"{where}: {finding['msg']}", line=number, hint=hint) from error
 
 
-def _refuse_constant(text: str) -> float:
-    raise ValueError(f"{text} is no number")
-
-
-def _snapshot(
-    path: Path,
-    header: HeaderLine,
-    cells: list[CellLine],
-    noise: dict[tuple[str, str], ArmNoise],
-) -> Snapshot:
+def _snapshot(name: str, header: HeaderLine, arms: Iterable[ArmCounts]) -> Snapshot:
     return Snapshot(
-        name=path.stem,
+        name=name,
         suite=header.suite,
         suite_version=header.suite_version,
         suite_sha256=header.suite_sha256,
@@ -173,22 +157,31 @@ def _snapshot(
         reason=header.reason,
         is_complete=True,
         questions_sha256=header.questions_sha256,
-        arms=tuple(
-            _arm(path, cell, header.questions, noise.get((cell.cell_id, cell.arm)))
-            for cell in cells
-        ),
+        arms=tuple(arms),
     )
 
 
-def _arm(path: Path, cell: CellLine, questions: list[str], noise: ArmNoise | None) -> ArmCounts:
-    names = cell.questions or questions
+def _noise(line: NoiseLine) -> ArmNoise:
+    return ArmNoise(
+        log_ratio_ppm=line.log_ratio_ppm,
+        pair_sd_ppm=line.pair_sd_ppm,
+        pairs=line.pairs,
+        info_tok_s=line.info_tok_s,
+    )
+
+
+def _arm(path: Path, number: int, cell: CellLine, questions: list[str]) -> ArmCounts:
+    names = questions if cell.questions is None else cell.questions
     if len(names) != len(cell.steps_by_q):
         raise InputFileError(
             path,
             f"{cell.cell_id} {cell.arm} has {len(cell.steps_by_q)} questions, {len(names)} are named",
+            line=number,
         )
     if len(set(names)) < len(names):
-        raise InputFileError(path, f"{cell.cell_id} {cell.arm}: a question is named twice")
+        raise InputFileError(
+            path, f"{cell.cell_id} {cell.arm}: a question is named twice", line=number
+        )
     unknown: list[str | None] = [None] * len(names)
     columns = zip(
         names,
@@ -217,7 +210,6 @@ def _arm(path: Path, cell: CellLine, questions: list[str], noise: ArmNoise | Non
             )
             for name, emitted, steps, output_sha, accept_sha, prompts_sha in columns
         ),
-        noise=noise,
         doubts=tuple(
             Doubt(kind=kind, cell_id=cell.cell_id, arm=cell.arm, text=kind)
             for kind in cell.untrusted or ()

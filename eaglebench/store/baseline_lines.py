@@ -10,10 +10,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from eaglebench.contracts.doubt import DoubtKind
+from eaglebench.contracts.snapshot import AL_DEFINITION
 
 BASELINE_SCHEMA = 1
 
-Count = Annotated[int, Field(ge=0, strict=True)]
+MOST = 2**53
+"""More than anything here can count, and still a whole number in every reader of JSON."""
+MOST_PPM = 20_000_000
+"""Logs of ratios: nothing is 400 million times as fast as something else."""
+Count = Annotated[int, Field(ge=0, le=MOST, strict=True)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
 
 
@@ -27,12 +32,12 @@ class HeaderLine(_Line):
     kind: Literal["header"] = "header"
     schema_version: Annotated[int, Field(strict=True)]
     suite: str
-    suite_version: Annotated[int, Field(ge=1, strict=True)]
+    suite_version: Annotated[int, Field(ge=1, le=MOST, strict=True)]
     suite_sha256: str
     workload: dict[str, Any]
     exact: dict[str, Any]
     timing: dict[str, Any]
-    al_definition: str
+    al_definition: Annotated[str, Field(pattern=f"^{AL_DEFINITION}$")]
     created_from: str
     reason: str
     questions: list[str]
@@ -74,6 +79,40 @@ class CellLine(_Line):
                 raise ValueError(
                     f"{name} is {self.counters.get(name)}, its questions add to {total}"
                 )
+        for emitted, steps in zip(self.emitted_by_q, self.steps_by_q, strict=True):
+            if emitted and not steps:
+                raise ValueError(f"a question has {emitted} tokens of no verify step")
+        return self
+
+    @model_validator(mode="after")
+    def _counts_agree(self) -> Self:
+        """The identities of `contracts/observation.py`, as far as the line holds their terms."""
+        counts = {"accepted_at": sum(self.accepted_at), **self.counters}
+        steps = counts["verify_steps"]
+        if self.num_drafts > steps or counts.get("num_drafts", self.num_drafts) != self.num_drafts:
+            raise ValueError(
+                f"num_drafts is {self.num_drafts}, its counter {counts.get('num_drafts')}, of "
+                f"{steps} verify steps"
+            )
+        falling = sorted([self.num_drafts, *self.accepted_at], reverse=True)
+        if falling != [self.num_drafts, *self.accepted_at]:
+            raise ValueError(
+                f"accepted_at {self.accepted_at} of {self.num_drafts} drafts: a later position "
+                "can't be accepted more often"
+            )
+        accepted = counts.get("accepted")
+        if accepted is not None and accepted != counts["accepted_at"]:
+            raise ValueError(f"accepted is {accepted}, accepted_at adds to {counts['accepted_at']}")
+        if accepted is not None and accepted > counts.get("drafted", accepted):
+            raise ValueError(f"accepted is {accepted} of {counts['drafted']} drafted")
+        if accepted is not None and "overrun" in counts:
+            emitted = accepted + steps - counts["overrun"]
+            if emitted != counts["emitted"]:
+                raise ValueError(
+                    f"emitted is {counts['emitted']}; accepted + verify_steps - overrun is {emitted}"
+                )
+        if counts["emitted"] > counts.get("output_tokens", counts["emitted"]):
+            raise ValueError(f"emitted is {counts['emitted']} of {counts['output_tokens']} tokens")
         return self
 
 
@@ -83,10 +122,10 @@ class NoiseLine(_Line):
     kind: Literal["noise"] = "noise"
     cell_id: str
     arm: str
-    log_ratio_ppm: Annotated[int, Field(strict=True)]
-    pair_sd_ppm: Count
-    pairs: Annotated[int, Field(ge=2, strict=True)]
-    info_tok_s: Annotated[float, Field(gt=0)]
+    log_ratio_ppm: Annotated[int, Field(ge=-MOST_PPM, le=MOST_PPM, strict=True)]
+    pair_sd_ppm: Annotated[int, Field(ge=0, le=MOST_PPM, strict=True)]
+    pairs: Annotated[int, Field(ge=2, le=MOST, strict=True)]
+    info_tok_s: Annotated[float, Field(gt=0, strict=True)]
 
 
 BaselineLine = Annotated[HeaderLine | CellLine | NoiseLine, Field(discriminator="kind")]

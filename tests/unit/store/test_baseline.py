@@ -100,14 +100,24 @@ def break_line(path: Path, number: int, **changes: object) -> None:
         (0, {"questions": ["q0", "q0", "q1", "q2"]}, "a question is named twice"),
         (1, {"failed": -1}, ":2: cell.failed"),
         (1, {"failed": "3"}, ":2: cell.failed"),
-        (1, {"failed": float("nan")}, ":2: is no JSON: NaN is no number"),
-        (1, {"failed": float("inf")}, ":2: is no JSON: Infinity is no number"),
+        (1, {"failed": float("nan")}, ":2: broken JSON: NaN is no number"),
+        (1, {"failed": float("inf")}, ":2: broken JSON: Infinity is no number"),
         (1, {"failed": 1.5}, ":2: cell.failed"),
         (1, {"steps_by_q": [100, 100, 100]}, "not equally long"),
         (1, {"steps_by_q": [99, 100, 100, 100]}, "verify_steps is 400, its questions add to 399"),
+        (1, {"num_drafts": 401}, ":2: cell: Value error, num_drafts is 401"),
+        (1, {"accepted_at": [100, 200]}, ":2: .* can't be accepted more often"),
+        (1, {"accepted_at": [401]}, ":2: .* can't be accepted more often"),
+        (1, {"emitted_by_q": [800, 0, 0, 0], "steps_by_q": [0, 200, 100, 100]}, "no verify step"),
+        (1, {"failed": 10**400}, ":2: cell.failed"),
+        (1, {"counters": {"emitted": -800, "verify_steps": 400}}, ":2: cell.counters.emitted"),
         (1, {"surprise": 1}, "surprise"),
         (1, {"kind": "cake"}, "cake"),
         (3, {"pairs": 1}, ":4: noise.pairs"),
+        (3, {"log_ratio_ppm": 10**9}, ":4: noise.log_ratio_ppm"),
+        (3, {"info_tok_s": "12"}, ":4: noise.info_tok_s"),
+        (3, {"arm": "unigram"}, ":4: page1 unigram has noise and no counts"),
+        (0, {"al_definition": "output/verify_steps"}, ":1: header.al_definition"),
     ],
 )
 def test_a_changed_baseline_is_refused_with_its_line(
@@ -118,6 +128,57 @@ def test_a_changed_baseline_is_refused_with_its_line(
     break_line(path, number, **changes)
 
     with pytest.raises(InputFileError, match=message):
+        read_baseline(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"accepted": 401}, "accepted is 401, accepted_at adds to 400"),
+        ({"drafted": 399}, "accepted is 400 of 399 drafted"),
+        ({"overrun": 1}, "accepted . verify_steps - overrun is 799"),
+        ({"output_tokens": 799}, "emitted is 800 of 799 tokens"),
+        ({"num_drafts": 399}, "num_drafts is 400, its counter 399"),
+    ],
+)
+def test_counters_that_contradict_each_other_are_refused(
+    tmp_path: Path, changes: dict[str, int], message: str
+) -> None:
+    """The identities of an observation hold for its sums; a broken one is no PASS and no crash."""
+    whole = {"accepted": 400, "drafted": 800, "overrun": 0, "output_tokens": 804, "num_drafts": 400}
+    arm = make_arm(accepted_at=(250, 150), counters=whole)
+    path = write_baseline(tmp_path, "toy", make_snapshot(arm), "because")
+    assert read_baseline(path).arms[0].counters["accepted"] == 400
+    counters = json.loads(path.read_text().splitlines()[1])["counters"]
+
+    break_line(path, 1, counters=counters | changes)
+
+    with pytest.raises(InputFileError, match=f":2: .*{message}"):
+        read_baseline(path)
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path, ends: str) -> None:
+    """Editors write one in front; what follows is the same baseline."""
+    path = write(tmp_path)
+    before = read_baseline(path)
+    text = path.read_text()
+
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", ends).encode())
+
+    assert read_baseline(path) == before
+
+
+def test_noise_without_an_arm_and_headers_alone_are_refused(tmp_path: Path) -> None:
+    """A file that lost its lines is no baseline."""
+    path = write(tmp_path)
+    lines = path.read_text().splitlines()
+
+    path.write_text(lines[0] + "\n")
+    with pytest.raises(InputFileError, match="holds no counts"):
+        read_baseline(path)
+    path.write_text("\n".join([*lines, lines[3]]) + "\n")
+    with pytest.raises(InputFileError, match=":5: page1 radix is there twice"):
         read_baseline(path)
 
 

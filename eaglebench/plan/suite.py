@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eaglebench.errors import InputFileError, UsageError
+from eaglebench.files import decode_text, why
 from eaglebench.plan.explain import explain_validation
 
 
@@ -149,9 +150,13 @@ def read_suite(source: Path | Traversable) -> Suite:
     where = str(source)
     try:
         content = source.read_bytes()
-        values = tomllib.loads(content.decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputFileError(where, f"not a readable suite: {error}") from error
+        values = tomllib.loads(decode_text(where, content))
+    except OSError as error:
+        raise InputFileError(where, f"can't be read: {why(error)}") from error
+    except RecursionError as error:
+        raise InputFileError(where, "nested too deeply") from error
+    except ValueError as error:  # of TOML, and of numbers with too many digits
+        raise InputFileError(where, f"no readable suite: {error}") from error
     try:
         return Suite.model_validate({**values, "sha256": sha256(content).hexdigest()})
     except ValidationError as error:

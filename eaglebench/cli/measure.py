@@ -25,7 +25,7 @@ from eaglebench.errors import UsageError
 from eaglebench.files import check_writable
 from eaglebench.harness.environment import fingerprint, git_state
 from eaglebench.harness.session import Session, SessionPlan
-from eaglebench.plan.replay import Replay
+from eaglebench.plan.replay import Replay, check_replay
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.report.comparison import comparison_document
 from eaglebench.report.run_key import run_key
@@ -68,6 +68,7 @@ def measure_quietly(plan: Plan, output: RunOutput) -> RunFolder:
     plan = _follow_head(plan, runtime.info.algorithm)
     config = plan.config
     try:
+        check_replay(replay or {}, runtime.info.vocab_size)
         folder = resumed or RunFolder.create(
             Path(output.output_dir),
             config.experiment_name or config.suite,

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from eaglebench.cli.options import ListType
 from eaglebench.errors import InputFileError
+from eaglebench.files import is_file, kind_of
 
 
 def apply_settings(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
@@ -32,17 +34,21 @@ def _read(value: str | None) -> tuple[Path, Mapping[str, Any]]:
     # Imported here: --help must not wait for parsers of formats.
     from eaglebench.plan.matrix_file import read_mapping
 
-    values = read_mapping(path)
-    section = values.get("tool", {}).get("eaglebench") if "tool" in values else None
+    values: Any = read_mapping(path)
+    tools = values.get("tool")
+    section = tools.get("eaglebench") if isinstance(tools, Mapping) else None
     if path.name == "pyproject.toml" or section is not None:
-        values = section or {}
+        values = {} if section is None else section
+    if not isinstance(values, Mapping):
+        found = kind_of(values)
+        raise InputFileError(path, f"[tool.eaglebench]: expected keys and values, found {found}")
     return path, values
 
 
 def _nearest_pyproject() -> Path | None:
     here = Path.cwd()
     for folder in (here, *here.parents):
-        if (folder / "pyproject.toml").is_file():
+        if is_file(folder / "pyproject.toml"):
             return folder / "pyproject.toml"
     return None
 
@@ -58,7 +64,13 @@ def _checked(ctx: click.Context, path: Path, values: Mapping[str, Any]) -> dict[
     for name, value in underscored(values).items():
         if name not in known:
             raise InputFileError(path, unknown_name(name, known))
-        checked[name] = _as_repeated(value) if options[name].multiple else value
+        option = options[name]
+        if option.multiple:
+            checked[name] = _as_repeated(value)
+        elif isinstance(value, list | Mapping) and not isinstance(option.type, ListType):
+            raise InputFileError(path, f"{name}: expected one value, found {kind_of(value)}")
+        else:
+            checked[name] = value
     return checked
 
 

@@ -1,11 +1,12 @@
 """JSON Lines that people wrote: blank lines, a BOM and CRLF are fine, a broken line is not."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from eaglebench.errors import InputFileError
-from eaglebench.files import kind_of, parse_json, read_text
+from eaglebench.files import escaped, kind_of, parse_json, read_text
 
 _HINT = "expected one JSON object a line"
 
@@ -23,5 +24,9 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not isinstance(record, dict):
             raise InputFileError(
                 path, f"expected a JSON object, found {kind_of(record)}", line=line, hint=_HINT
+            )
+        if "\\u" in text and escaped(rest := json.dumps(record, ensure_ascii=False)) != rest:
+            raise InputFileError(
+                path, "holds half of a surrogate pair, which is no character", line=line
             )
         yield line, record

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eaglebench.errors import InputFileError
+from eaglebench.errors import InputFileError, UsageError
 from eaglebench.plan.jsonl import read_jsonl
 
 
@@ -31,8 +31,10 @@ def read_replay_file(path: Path) -> dict[tuple[str, int], StoredTurn]:
     stored: dict[tuple[str, int], StoredTurn] = {}
     for line, record in read_jsonl(path):
         question_id, turn = record.get("question_id"), record.get("turn")
-        if not isinstance(question_id, int | str) or not isinstance(turn, int):
-            raise InputFileError(path, "no question_id and turn", line=line)
+        if type(question_id) not in {int, str} or type(turn) is not int or turn < 0:
+            raise InputFileError(
+                path, "expected a question_id and a turn, counted from 0", line=line
+            )
         key = (str(question_id), turn)
         if key in stored:
             raise InputFileError(path, f"question {key[0]} turn {turn} appears twice", line=line)
@@ -45,13 +47,31 @@ def read_replay_file(path: Path) -> dict[tuple[str, int], StoredTurn]:
     return stored
 
 
+def check_replay(replay: Replay, vocab_size: int) -> None:
+    """Refuse tokens that the model does not have.
+
+    Raises:
+        UsageError: names the first question and its id.
+    """
+    for (question_id, turn), stored in replay.items():
+        ids = (*(stored.prompt_token_ids or ()), *stored.output_token_ids)
+        if max(ids, default=0) >= vocab_size:
+            raise UsageError(
+                f"--replay: question {question_id} turn {turn} holds token {max(ids)}; the model "
+                f"has {vocab_size} tokens",
+                hint="replay tokens of the same model",
+            )
+
+
 def _ids(
     record: Mapping[str, Any], name: str, path: Path, line: int, *, is_needed: bool
 ) -> tuple[int, ...] | None:
     value = record.get(name)
     if value is None and not is_needed:
         return None
-    if not isinstance(value, list) or not all(type(token_id) is int for token_id in value):
+    if not isinstance(value, list) or not all(
+        type(token_id) is int and token_id >= 0 for token_id in value
+    ):
         shown = json.dumps(value)[:40]
         raise InputFileError(path, f"{name} is {shown}; expected a list of token ids", line=line)
     return tuple(value)

@@ -106,7 +106,7 @@ def text_notes(models: Mapping[str, Any], turns: Sequence[MeasuredTurn]) -> list
     if not count:
         return []
     note = (
-        f"{count} delivered tokens have no text: the model knows {models['vocab_size']} ids, its "
+        f"{count} delivered tokens have no text: the model knows {models.get('vocab_size')} ids, its "
         f"tokenizer {size}"
     )
     return [note]
@@ -115,12 +115,14 @@ def text_notes(models: Mapping[str, Any], turns: Sequence[MeasuredTurn]) -> list
 def window_notes(models: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
     """What the pool of window layers saves; nothing where there are none or windows are set."""
     window = models.get("window")
-    if not window or "sliding_window" in _axes(config.get("matrix", {})):
+    if not window or "sliding_window" in _axes(config.get("matrix") or {}):
         return []
-    num_slots = int(config["max_total_tokens"])
-    ratio = float(config.get("swa_full_tokens_ratio", 1.0))
-    whole = num_slots * int(models["kv_bytes_per_slot"])
-    saved = int(num_slots * (1 - ratio)) * int(models["window_bytes_per_slot"])
+    num_slots, slot_bytes = config.get("max_total_tokens"), models.get("kv_bytes_per_slot")
+    if num_slots is None or slot_bytes is None:
+        return []
+    ratio = config.get("swa_full_tokens_ratio", 1.0)
+    whole = num_slots * slot_bytes
+    saved = int(num_slots * (1 - ratio)) * models.get("window_bytes_per_slot", 0)
     note = (
         f"window layers see {window} positions and have {ratio:.0%} of the slots: KV pools take "
         f"{(whole - saved) / MEGABYTE:.0f} MB instead of {whole / MEGABYTE:.0f} MB"
@@ -131,7 +133,10 @@ def window_notes(models: Mapping[str, Any], config: Mapping[str, Any]) -> list[s
 def sampling_notes(config: Mapping[str, Any]) -> list[str]:
     """A word on acceptance thresholds below 1; nothing where there are none, or nothing drafts."""
     names = ("accept_threshold_single", "accept_threshold_acc")
-    below = [f"{name} {config[name]:g}" for name in names if config.get(name, 1) < 1]
+    values = {name: config.get(name) for name in names}
+    below = [
+        f"{name} {value:g}" for name, value in values.items() if value is not None and value < 1
+    ]
     if not below or config.get("algorithm") == "NONE":
         return []
     if not config.get("temperature"):

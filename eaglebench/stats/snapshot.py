@@ -49,7 +49,7 @@ def make_snapshot(run: MeasuredRun) -> Snapshot:
         name=run.run_id,
         suite=str(run.suite["name"]),
         suite_version=int(run.suite["version"]),
-        suite_sha256=str(run.suite.get("sha256", "")),
+        suite_sha256=str(run.suite.get("sha256") or ""),
         workload={name: run.config.get(name) for name in WORKLOAD} | {"dtype": run.models["dtype"]},
         exact=run.environment.get("exact", {}),
         timing=run.environment.get("timing", {}),
@@ -122,7 +122,7 @@ def _short(digest: str | None) -> str | None:
 
 
 def _commit(run: MeasuredRun) -> str:
-    if run.git is None:
+    if run.git is None or not run.git.get("sha"):
         return "unknown"
     return f"{str(run.git['sha'])[:12]}{'-dirty' if run.git.get('dirty') else ''}"
 

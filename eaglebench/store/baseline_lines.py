@@ -11,11 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from eaglebench.contracts.doubt import DoubtKind
 from eaglebench.contracts.snapshot import AL_DEFINITION
+from eaglebench.store.records import MOST
 
 BASELINE_SCHEMA = 1
 
-MOST = 2**53
-"""More than anything here can count, and still a whole number in every reader of JSON."""
 MOST_PPM = 20_000_000
 """Logs of ratios: nothing is 400 million times as fast as something else."""
 Count = Annotated[int, Field(ge=0, le=MOST, strict=True)]

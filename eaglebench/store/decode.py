@@ -33,8 +33,8 @@ def measured_run(folder: RunFolder) -> MeasuredRun:
     environment = folder.environment()
     return MeasuredRun(
         run_id=folder.run_id,
-        status=str(manifest["status"]),
-        started=str(manifest.get("started", "")),
+        status=manifest["status"],
+        started=manifest.get("started") or "",
         suite=manifest["suite"],
         config=manifest["config"],
         models=manifest["models"],

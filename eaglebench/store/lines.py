@@ -1,7 +1,7 @@
 """JSON Lines that survive a crash: appended as results come in, a broken tail is dropped."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,10 +30,12 @@ def append_lines(path: Path, lines: Iterable[BaseModel]) -> None:
 
 
 def read_lines(path: Path, kind: type[Line]) -> tuple[list[Line], str | None]:
-    """All whole records of a file, and a notice if its last line was cut off.
+    """All whole records of a file, and a notice of what was not read.
+
+    That is a last line that was cut off, and fields that only newer versions of eaglebench know.
 
     Raises:
-        InputFileError: a line that is not the last one is broken; with its number.
+        InputFileError: any other line is broken, or contradicts itself; with its number.
     """
     try:
         raw = path.read_bytes()
@@ -43,15 +45,18 @@ def read_lines(path: Path, kind: type[Line]) -> tuple[list[Line], str | None]:
         raise InputFileError(path, f"can't be read: {why(error)}") from error
     pieces = raw.split(b"\n")
     records: list[Line] = []
+    unknown: dict[str, None] = {}
+    notices = []
     for number, piece in enumerate(pieces, start=1):
         if not piece.strip():
             continue
         try:
-            records.append(kind.model_validate_json(piece))
+            records.append(_record(piece, kind, unknown))
         except ValidationError as error:
-            if number == len(pieces):
-                return records, f"{path.name}: dropped a last line that was cut off"
             finding = error.errors()[0]
+            if number == len(pieces) and finding["type"] == "json_invalid":
+                notices.append(f"{path.name}: dropped a last line that was cut off")
+                break
             where = ".".join(str(part) for part in finding["loc"])
             reason = f"{where}: {finding['msg']}" if where else finding["msg"]
             raise InputFileError(
@@ -60,7 +65,29 @@ def read_lines(path: Path, kind: type[Line]) -> tuple[list[Line], str | None]:
                 line=number,
                 hint="the file was changed by hand, or written by another version of eaglebench",
             ) from error
-    return records, None
+    if unknown:
+        notices.append(unknown_fields(path, list(unknown)))
+    return records, "; ".join(notices) or None
+
+
+def unknown_fields(path: Path, names: Sequence[str]) -> str:
+    """The notice that fields of a file are not shown."""
+    return f"{path.name}: fields of another version are not shown: {', '.join(names)}"
+
+
+def _record(piece: bytes, kind: type[Line], unknown: dict[str, None]) -> Line:
+    """A line as a record; fields that it does not have are left out and added to `unknown`."""
+    try:
+        return kind.model_validate_json(piece)
+    except ValidationError as error:
+        more = [f["loc"][0] for f in error.errors() if f["type"] == "extra_forbidden"]
+        if len(more) < error.error_count():
+            raise
+        unknown.update(dict.fromkeys(map(str, more)))
+    values = json.loads(piece)
+    return kind.model_validate_json(
+        json.dumps({name: value for name, value in values.items() if name not in unknown})
+    )
 
 
 def drop_broken_tail(path: Path) -> None:

@@ -5,6 +5,7 @@
 `blocks.jsonl`    one line a timed block of an arm (`BlockRecord`)
 """
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -14,37 +15,9 @@ from eaglebench.contracts.generation import FinishReason
 SCHEMA_VERSION = 1
 
 TurnKey = tuple[str, str, int, str, int]
-
-
-class NamedSuite(BaseModel):
-    """Which suite was run."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    name: str
-    version: int
-
-
-class NamedModels(BaseModel):
-    """Which models were run."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    target_id: str
-    dtype: str
-    warnings: list[str]
-
-
-class Manifest(BaseModel):
-    """What every reader of `run.json` may rely on; more is kept as it is."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    status: str
-    config: dict[str, Any]
-    suite: NamedSuite
-    models: NamedModels
-    tau: dict[str, float] | None = None
+MOST = 2**53
+"""More than anything here can count, and still a whole number in every reader of JSON."""
+_SIGNED = {"seed"}
 
 
 class PromptRecord(BaseModel):
@@ -63,7 +36,40 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class TurnRecord(_Line):
+class _Counted(_Line):
+    """A line of counts and times: none is negative, and each is a number."""
+
+    @model_validator(mode="after")
+    def _counts_are_counts(self) -> Self:
+        for name, value in self:
+            numbers = value if isinstance(value, list) else [value]
+            if name not in _SIGNED and any(
+                isinstance(number, int | float) and not 0 <= number <= MOST for number in numbers
+            ):
+                raise ValueError(f"{name} is {_short(value)}; expected a count or a time")
+        return self
+
+
+def step_problem(values: Mapping[str, Any]) -> str | None:
+    """What can't be true of a verify step; None where nothing is wrong."""
+    parents, drafted = values["parents"], len(values["drafted_ids"])
+    if min(values["step"], values["position"], values["accepted"], values["emitted"]) < 0:
+        return "a count or a position is negative"
+    if values["accepted"] > drafted:
+        return f"accepted is {values['accepted']} of {drafted} drafted tokens"
+    if parents and len(parents) != drafted:
+        return f"{len(parents)} parents of {drafted} drafted tokens"
+    if any(not -1 <= parent < node for node, parent in enumerate(parents)):
+        return "a node of the tree follows one that comes later"
+    return None
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) < 40 else f"{text[:40]}..."
+
+
+class TurnRecord(_Counted):
     """One answered (or failed) turn. Counter meanings: `contracts/observation.py`."""
 
     run_id: str
@@ -166,13 +172,20 @@ class StepRecord(_Line):
     draft_gaps: list[float | None]
     parents: list[int] = Field(default_factory=list)
 
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        problem = step_problem(self.__dict__)
+        if problem is not None:
+            raise ValueError(problem)
+        return self
+
     @property
     def key(self) -> TurnKey:
         """Cell, arm, round, question and turn."""
         return (self.cell_id, self.arm, self.round, self.question_id, self.turn)
 
 
-class BlockRecord(_Line):
+class BlockRecord(_Counted):
     """One timed block: the same questions through one arm."""
 
     cell_id: str

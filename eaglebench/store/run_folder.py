@@ -23,15 +23,22 @@ from pydantic import BaseModel, ValidationError
 
 from eaglebench.errors import InputFileError, StorageError, UsageError
 from eaglebench.files import is_file, is_folder, read_json_object, why
-from eaglebench.store.lines import append_lines, drop_broken_tail, read_lines, write_json
+from eaglebench.store.lines import (
+    append_lines,
+    drop_broken_tail,
+    read_lines,
+    unknown_fields,
+    write_json,
+)
+from eaglebench.store.manifest import Environment, Manifest
 from eaglebench.store.records import (
     SCHEMA_VERSION,
     BlockRecord,
-    Manifest,
     StepRecord,
     TurnKey,
     TurnRecord,
 )
+from eaglebench.store.step_table import read_step_table
 
 Status = Literal["running", "done", "failed", "partial"]
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -132,24 +139,21 @@ class RunFolder:
                 f"schema version {version!r}; this version of eaglebench reads {SCHEMA_VERSION}",
                 hint="it was written by another version of eaglebench, or is no run",
             )
-        try:
-            Manifest.model_validate(manifest)
-        except ValidationError as error:
-            finding = error.errors()[0]
-            where = ".".join(str(part) for part in finding["loc"])
-            raise InputFileError(path, f"{where}: {finding['msg']}") from error
-        return dict(manifest)
+        _check(path, manifest, Manifest)
+        return manifest
 
     def environment(self) -> dict[str, Any]:
         """`environment.json`; empty where it is missing.
 
         Raises:
-            InputFileError: it is no JSON object.
+            InputFileError: it is no JSON object, or was changed by hand.
         """
         path = self.path / "environment.json"
         if not path.exists():
             return {}
-        return read_json_object(path)
+        environment = read_json_object(path)
+        _check(path, environment, Environment)
+        return environment
 
     def turns(self) -> list[TurnRecord]:
         """All finished turns; a later line for the same turn replaces an earlier one."""
@@ -162,14 +166,18 @@ class RunFolder:
         return list({(r.cell_id, r.arm, r.round, r.block): r for r in records}.values())
 
     def notices(self) -> list[str]:
-        """What was dropped because a line was cut off."""
+        """What was dropped because a line was cut off, and fields that only newer versions know."""
         kinds: dict[str, type[BaseModel]] = {
             "requests.jsonl": TurnRecord,
             "steps.jsonl": StepRecord,
             "blocks.jsonl": BlockRecord,
         }
         found = [read_lines(self.path / name, kind)[1] for name, kind in kinds.items()]
-        return [notice for notice in found if notice is not None]
+        notices = [notice for notice in found if notice is not None]
+        if (parquet := self.path / "steps.parquet").exists():
+            unknown = read_step_table(parquet)[1]
+            notices += [unknown_fields(parquet, unknown)] if unknown else []
+        return notices
 
     def steps(self) -> dict[TurnKey, list[StepRecord]]:
         """Verify steps by cell, arm, round, question and turn."""
@@ -184,18 +192,18 @@ class RunFolder:
         parquet = self.path / "steps.parquet"
         if not parquet.exists():
             return appended
-        import pyarrow as pa  # noqa: PLC0415  # slow to import, seldom needed
-        import pyarrow.parquet as pq  # noqa: PLC0415
+        return read_step_table(parquet)[0] + appended
 
-        try:
-            with parquet.open("rb") as file:  # by handle: pyarrow takes only names that are text
-                rows = pq.read_table(file).to_pylist()
-            for row in rows[:1]:  # one row of a typed table stands for all of them
-                StepRecord.model_validate(row)
-            # a chain's rows may lack parents; finding the default out each time is slow
-            return [StepRecord.model_construct(**{"parents": [], **row}) for row in rows] + appended
-        except (OSError, pa.ArrowException, ValidationError) as error:
-            raise InputFileError(parquet, f"is no table of verify steps: {error}") from error
+
+def _check(path: Path, values: dict[str, Any], kind: type[BaseModel]) -> None:
+    try:
+        kind.model_validate(values)
+    except ValidationError as error:
+        finding = error.errors()[0]
+        where = ".".join(str(part) for part in finding["loc"])
+        raise InputFileError(
+            path, f"{where}: {finding['msg']}", hint="the file was changed by hand"
+        ) from error
 
 
 def find_run(root: Path, name: str) -> RunFolder:

@@ -52,7 +52,16 @@ TEXTS: tuple[str, ...] = (
     *("", " ", "-1", "0", "1", "2", "3.5", "nan", "inf", "1e999", "9" * 400, "9" * 5000, "-", "--"),
     *(",", "1,", ",1", "1,1", "x", "x=y", "=", "a=b=c", "1:2", "2:1", "0:0", "8:", "1%", "100%"),
     *("\udcff", "na\u00efve \U0001f680", "[/bold]", "../..", "/dev/null", "/", ".", "~nobody/x"),
-    *("x" * 5000, "%s%n", "$(x)", "al:1%", "al:-1%", "al:1000000%", "throughput:0", "verify_steps:4"),
+    *(
+        "x" * 5000,
+        "%s%n",
+        "$(x)",
+        "al:1%",
+        "al:-1%",
+        "al:1000000%",
+        "throughput:0",
+        "verify_steps:4",
+    ),
     *("latest", "latest~1", "latest~99", f"latest~{'9' * 5000}", "tiny", "odd", "radix", "True"),
     *("{}", "[]", "null", "\n", "\x1b[31m", "1 2 3", "EAGLE3", "none", "auto", "target-only"),
 )
@@ -118,7 +127,7 @@ def encode(content: bytes, random: Random) -> bytes:
     )
 
 
-def replace(content: bytes, random: Random) -> bytes:
+def replace(_content: bytes, random: Random) -> bytes:
     """Something else altogether."""
     wrong = (b"", b"\n", b"{}", b"[]", b"null", b"0", b"<html>", b"\x00" * 64, b"PAR1", b"a: b: c")
     deep = b"[" * DEEP
@@ -176,7 +185,16 @@ def _reassigned(line: str, random: Random) -> str:
     """A line of TOML or YAML with another value."""
     name, sign, _ = line.partition("=" if "=" in line else ":")
     wrong = ("-1", "0", "1e999", "nan", '"x"', "[]", "{}", "true", "9" * 5000, "[" * 3000)
-    more = ("1, 2", '["a", 1]', "2026-13-45", "*a", "&a [*a]", "!!python/object:x", '"\\ud800"', "''")
+    more = (
+        "1, 2",
+        '["a", 1]',
+        "2026-13-45",
+        "*a",
+        "&a [*a]",
+        "!!python/object:x",
+        '"\\ud800"',
+        "''",
+    )
     return f"{name}{sign} {random.choice((*wrong, *more))}"
 
 

@@ -54,7 +54,7 @@ def matrix(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
     """A wrong matrix, in every format."""
     ending = random.choice(("json", "yaml", "toml", ""))
     path = folder / f"matrix.{ending}"
-    toml = '[axes]\npage_size = [1, 16]\nnum_steps = [2]\n[[exclude]]\npage_size = 16\n'
+    toml = "[axes]\npage_size = [1, 16]\nnum_steps = [2]\n[[exclude]]\npage_size = 16\n"
     yaml = "axes:\n  page_size: [1, 16]\n  num_steps: [2]\nexclude:\n  - page_size: 16\n"
     text = {"json": json.dumps(MATRIX), "toml": toml}.get(ending, yaml)
     path.write_text(text, encoding="utf-8")
@@ -78,7 +78,7 @@ def config_file(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
 def project_file(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
     """A wrong pyproject.toml in the folder."""
     path = folder / "pyproject.toml"
-    path.write_text('[tool.eaglebench]\npage-size = [1, 16]\nmax_new_tokens = 8\n')
+    path.write_text("[tool.eaglebench]\npage-size = [1, 16]\nmax_new_tokens = 8\n")
     damage_file(path, random)
     yield DRY
 
@@ -95,7 +95,7 @@ def baseline(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
 
 def run_folder(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
     """A run that somebody or something has changed."""
-    run = sorted((folder / "out" / "runs").iterdir())[0]
+    run = min((folder / "out" / "runs").iterdir())
     names = ("run.json", "requests.jsonl", "blocks.jsonl", "environment.json", "steps.parquet")
     damage_file(run / random.choice(names), random)
     name = ("latest~1", "-o", "out")
@@ -116,7 +116,7 @@ def run_folder(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
     yield random.choice(more)
 
 
-def environment(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
+def environment(_folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
     """Variables with wrong values; `invoke` gets them by name."""
     names = [p.envvar for p in _options("run") if isinstance(p.envvar, str)]
     name = random.choice([*names, "COLUMNS", "TERM", "GITHUB_STEP_SUMMARY", "EAGLEBENCH_DIR", "CI"])
@@ -124,7 +124,7 @@ def environment(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
     yield ("env", name, value, *random.choice((DRY, ("gate", "-o", "out", "--baseline", "odd"))))
 
 
-def argument(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
+def argument(_folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
     """Options and arguments with wrong values."""
     bases: tuple[tuple[str, ...], ...] = (
         DRY,
@@ -162,7 +162,16 @@ def replay_file(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
 
 KINDS: tuple[Input, ...] = (
     *(question_file, question_file, suite, matrix, config_file, project_file, baseline, baseline),
-    *(run_folder, run_folder, run_folder, environment, environment, argument, argument, replay_file),
+    *(
+        run_folder,
+        run_folder,
+        run_folder,
+        environment,
+        environment,
+        argument,
+        argument,
+        replay_file,
+    ),
 )
 
 

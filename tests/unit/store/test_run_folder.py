@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from eaglebench.contracts.generation import GenerationRequest
@@ -236,14 +238,74 @@ def test_cells_csv_keeps_commas_and_newlines(tmp_path: Path) -> None:
         assert list(csv.DictReader(file)) == [{"cell_id": "a,b\nç", "arm": "radix", "speed": ""}]
 
 
-def test_records_do_not_accept_unknown_fields(tmp_path: Path) -> None:
-    """A line of another version says so."""
+def test_fields_of_a_newer_version_are_named_and_left_out(tmp_path: Path) -> None:
+    """What this version does not know changes nothing that it does know."""
     folder = make_run(tmp_path)
-    edit_last_line(folder.path / "requests.jsonl", {"surprise": 1})
+    before = folder.turns()
+    edit_last_line(folder.path / "requests.jsonl", {"surprise": 1, "more": [2]})
 
-    with pytest.raises(InputFileError, match="surprise"):
-        folder.turns()
+    assert folder.turns() == before
+    assert folder.notices() == [
+        "requests.jsonl: fields of another version are not shown: surprise, more"
+    ]
     assert "surprise" not in TurnRecord.model_fields
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("requests.jsonl", {"cached_tokens": -1}, "cached_tokens is -1"),
+        ("requests.jsonl", {"t_total_s": -0.5}, "t_total_s is -0.5"),
+        ("requests.jsonl", {"prompt_token_ids": [1, -2]}, "prompt_token_ids is"),
+        ("requests.jsonl", {"evictions": 10**300}, "evictions"),
+        ("requests.jsonl", {"evictions": "many"}, "evictions"),
+        ("requests.jsonl", {"accepted": 10**6}, "counts disagree"),
+        ("blocks.jsonl", {"wall_s": -1.0}, "wall_s is -1.0"),
+        ("blocks.jsonl", {"wall_s": float("nan")}, "wall_s is nan"),
+        ("steps.jsonl", {"position": -1}, "negative"),
+        ("steps.jsonl", {"accepted": 99}, "accepted is 99 of 2 drafted"),
+        ("steps.jsonl", {"parents": [-1, 1]}, "follows one that comes later"),
+        ("steps.jsonl", {"parents": [-1]}, "1 parents of 2 drafted"),
+    ],
+)
+def test_lines_that_contradict_themselves_are_refused(
+    tmp_path: Path, name: str, change: dict[str, Any], message: str
+) -> None:
+    """With file and line, also where the line is the last one."""
+    folder = make_run(tmp_path)
+    path = folder.path / name
+    edit_last_line(path, change)
+    path.write_text(path.read_text().rstrip("\n"))
+
+    with pytest.raises(InputFileError, match=message) as caught:
+        (folder.turns(), folder.blocks(), folder.steps())
+    assert f"{name}:{len(path.read_text().splitlines())}:" in caught.value.message
+
+
+def test_a_table_of_steps_is_checked_row_by_row(tmp_path: Path) -> None:
+    """One row of a wrong value, a missing column and a new one."""
+    folder = make_run(tmp_path)
+    write_tables(folder)
+    path = folder.path / "steps.parquet"
+    table = pq.read_table(path)
+
+    pq.write_table(table.append_column("surprise", pa.array([1] * len(table))), path)
+    assert folder.notices() == ["steps.parquet: fields of another version are not shown: surprise"]
+    assert len(folder.steps()) == len(folder.turns())
+    pq.write_table(table.drop_columns(["position"]), path)
+    with pytest.raises(InputFileError, match="row 1: position"):
+        folder.steps()
+    places = table.column("position").to_pylist()
+    wrong = table.drop_columns(["position"]).append_column("position", pa.array([*places[:-1], -1]))
+    pq.write_table(wrong, path)
+    with pytest.raises(InputFileError, match=f"row {len(places)}: a count or a position is neg"):
+        folder.steps()
+    lost = table.drop_columns(["position"]).append_column(
+        "position", pa.array([*places[:-1], None])
+    )
+    pq.write_table(lost, path)
+    with pytest.raises(InputFileError, match=f"row {len(places)}: position"):
+        folder.steps()
 
 
 def test_runs_of_one_second_are_ordered_by_their_manifests(tmp_path: Path) -> None:

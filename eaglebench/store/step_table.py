@@ -1,0 +1,53 @@
+"""`steps.parquet`: the verify steps of a run that is over, read back with the checks of the lines."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from eaglebench.errors import InputFileError
+from eaglebench.store.records import StepRecord, step_problem
+
+_OPTIONAL = {name for name, field in StepRecord.model_fields.items() if not field.is_required()}
+_HINT = "the file was changed by hand, or is damaged"
+
+
+def read_step_table(path: Path) -> tuple[list[StepRecord], list[str]]:
+    """All steps, and the names of columns that this version does not know.
+
+    Raises:
+        InputFileError: it is no such table, or a row contradicts itself.
+    """
+    import pyarrow as pa  # noqa: PLC0415  # slow to import, seldom needed
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        with path.open("rb") as file:  # by handle: pyarrow takes only names that are text
+            table = pq.read_table(file)
+        known = [name for name in table.column_names if name in StepRecord.model_fields]
+        if len(set(known)) < len(known):
+            raise InputFileError(path, "a column is there twice", hint=_HINT)
+        unknown = [name for name in table.column_names if name not in StepRecord.model_fields]
+        rows = table.select(known).to_pylist()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise InputFileError(path, f"is no table of verify steps: {error}", hint=_HINT) from error
+    return [_record(path, number, row) for number, row in enumerate(rows, start=1)], unknown
+
+
+def _record(path: Path, number: int, row: dict[str, Any]) -> StepRecord:
+    """One row of a typed table stands for all of them; what no type says is asked of each."""
+    values = {
+        "parents": [],
+        **{n: v for n, v in row.items() if v is not None or n not in _OPTIONAL},
+    }
+    try:
+        if number == 1 or None in values.values():
+            StepRecord.model_validate(values)
+        problem = step_problem(values)
+    except ValidationError as error:
+        finding = error.errors()[0]
+        problem = f"{'.'.join(map(str, finding['loc']))}: {finding['msg']}"
+    if problem is not None:
+        raise InputFileError(path, f"row {number}: {problem}", hint=_HINT)
+    # finding defaults out for each row is slow, and so is checking types that the table has
+    return StepRecord.model_construct(**values)

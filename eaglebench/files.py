@@ -184,19 +184,27 @@ def make_folder(path: Path, *, hint: str | None = None) -> None:
 
 
 def check_writable(folder: Path, *, hint: str | None = None) -> None:
-    """Make a folder and try to write a file in it, before anything is computed for it.
+    """Try to write where a folder is or will be, before anything is computed for it.
+
+    What is not there yet is not made: the nearest folder above it is tried.
 
     Raises:
-        StorageError: it can't be made, or nothing can be written there.
+        StorageError: nothing can be written there.
     """
-    make_folder(folder, hint=hint)
+    there = folder
+    while not _is_there(there) and there != there.parent:
+        there = there.parent
     try:
-        with TemporaryFile(dir=folder) as file:
+        with TemporaryFile(dir=there) as file:
             file.write(b"1")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise StorageError(
             f"nothing can be written in {folder}: {why(error)}", hint=hint
         ) from error
+
+
+def _is_there(path: Path) -> bool:
+    return is_file(path) or is_folder(path)
 
 
 def why(error: OSError | ValueError) -> str:

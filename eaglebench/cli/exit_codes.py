@@ -35,10 +35,15 @@ def shown_code(doubts: Iterable[Doubt], places: Iterable[tuple[str, str]]) -> in
     return NOTHING_MEASURED if empty >= set(places) else PASS
 
 
-def verdict_code(verdict: Verdict, *, is_strict: bool = False) -> int:
+class VerdictStatus(int):
+    """The exit status of a verdict: it stands, whether or not the verdict could be shown."""
+
+
+def verdict_code(verdict: Verdict, *, is_strict: bool = False) -> VerdictStatus:
     """The exit status for a verdict; noise fails only where `--strict` asks for it."""
     if verdict in {"REGRESSED", "FAILED"}:
-        return REGRESSION
+        return VerdictStatus(REGRESSION)
     if verdict == "NOT_COMPARABLE":
-        return NOTHING_MEASURED
-    return INCONCLUSIVE if verdict == "INCONCLUSIVE" and is_strict else PASS
+        return VerdictStatus(NOTHING_MEASURED)
+    is_undecided = verdict == "INCONCLUSIVE" and is_strict
+    return VerdictStatus(INCONCLUSIVE if is_undecided else PASS)

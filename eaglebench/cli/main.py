@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from eaglebench.cli.exit_codes import CRASH, INTERRUPTED, PASS, exit_code
+from eaglebench.cli.exit_codes import CRASH, INTERRUPTED, PASS, VerdictStatus, exit_code
 from eaglebench.cli.lazy_group import LazyCommand, LazyGroup
 from eaglebench.cli.streams import guard_streams, unshown
 from eaglebench.errors import EaglebenchError, InvariantError, StorageError
@@ -105,9 +105,9 @@ def _shown(result: object) -> int:
     reason = unshown()
     if reason is not None:
         _complain(StorageError(f"standard output can't be written: {reason}"))
-    if isinstance(result, int):
-        return result
-    return PASS if reason is None else CRASH
+    status = result if isinstance(result, int) else PASS
+    is_lost = reason is not None and not isinstance(result, VerdictStatus)
+    return CRASH if is_lost and status == PASS else status
 
 
 def _complain(error: EaglebenchError) -> None:

@@ -1,9 +1,10 @@
 """Heads looked at and converted without running them; targets are known by their config alone."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from eaglebench.contracts.head_report import HeadReport, HeadTensor
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
@@ -17,14 +18,17 @@ from eaglebench.model.heads.written_config import Verifier
 
 
 def inspect_head(
-    folder: Path, target: Path | None, aux_layer_ids: Sequence[int] | None = None
+    folder: Path,
+    target: Path | None,
+    aux_layer_ids: Sequence[int] | None = None,
+    draft_config: Mapping[str, Any] | None = None,
 ) -> HeadReport:
     """What lies in a head's folder, held against a target where one is given.
 
     Raises:
         UsageError: it is no head, or does not fit.
     """
-    head = read_published(folder)
+    head = read_published(folder, draft_config)
     facts = read_facts(target) if target else None
     num_layers = facts.num_layers if facts else None
     aux = resolve_aux_layers(head.config, head.algorithm, head.form, num_layers, aux_layer_ids)
@@ -63,6 +67,7 @@ def convert_head(
     target: Path | None,
     target_name: str | None,
     aux_layer_ids: Sequence[int] | None = None,
+    draft_config: Mapping[str, Any] | None = None,
 ) -> HeadReport:
     """Write a head in another format into `out`, and report what lies there.
 
@@ -70,7 +75,7 @@ def convert_head(
         UsageError: it is no head, does not fit the target, or the format can't say what it is.
         StorageError: it can't be written.
     """
-    head = read_published(folder)
+    head = read_published(folder, draft_config)
     facts = read_facts(target) if target else None
     verifier = Verifier(target_name, _architectures(target)) if target else Verifier()
     converted = convert(

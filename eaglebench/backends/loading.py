@@ -1,5 +1,7 @@
 """Load models by name into an embedded runtime."""
 
+import json
+from hashlib import sha256
 from pathlib import Path
 
 import torch
@@ -12,7 +14,8 @@ from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
 from eaglebench.model.device import resolve_device
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import load_head
+from eaglebench.model.heads.loading import make_head
+from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
 from eaglebench.model.tokenizer import HubTokenizer, check_same_tokenizer
 
@@ -36,8 +39,11 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
         torch.set_num_threads(choice.num_threads)
     disable_progress_bar()  # its control codes would stand in logs; the command line has its own
     folder = Path(choice.target)
+    published = None
     if choice.draft:
         check_same_tokenizer(folder, Path(choice.draft))
+        # before the target, which takes longer: a head that can't be read is said at once
+        published = read_published(choice.draft, choice.draft_config)
     target = Target.load(
         folder,
         dtype=dtype,
@@ -45,17 +51,30 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
         attention_backend=choice.attention_backend,
         trust_remote_code=choice.trust_remote_code,
     )
-    models = Models(target, _load_head(choice, target))
+    models = Models(target, _load_head(choice, published, target))
     tokenizer = HubTokenizer.load(folder, trust_remote_code=choice.trust_remote_code)
     return EmbeddedRuntime(models, tokenizer, _info(choice, models, tokenizer))
 
 
-def _load_head(choice: ModelChoice, target: Target) -> DraftHead | None:
+def _load_head(
+    choice: ModelChoice, published: PublishedHead | None, target: Target
+) -> DraftHead | None:
+    if published is None:
+        return None
+    return make_head(
+        published, target, algorithm=choice.algorithm, aux_layer_ids=choice.aux_layer_ids
+    )
+
+
+def _head_config_sha256(choice: ModelChoice) -> str | None:
+    """Digest of the head's config, with what the user says otherwise."""
     if choice.draft is None:
         return None
-    return load_head(
-        choice.draft, target, algorithm=choice.algorithm, aux_layer_ids=choice.aux_layer_ids
-    )
+    digest = config_sha256(Path(choice.draft))
+    if not choice.draft_config:
+        return digest
+    said = json.dumps(dict(choice.draft_config), sort_keys=True)
+    return sha256(f"{digest} {said}".encode()).hexdigest()
 
 
 def _dtype(name: str | None, device: torch.device) -> torch.dtype:
@@ -90,12 +109,13 @@ def _info(choice: ModelChoice, models: Models, tokenizer: HubTokenizer) -> Runti
         aux_layer_ids=head.aux_layer_ids if head else (),
         aux_counting=head.report.aux_counting if head else None,
         draft_positions=head.max_positions if head else None,
+        draft_config=choice.draft_config if head else None,
         warnings=tuple(head.report.warnings) if head else (),
         weights_bytes=weights,
         kv_bytes_per_slot=slot,
         tokenizer_size=tokenizer.size,
         window=target.window,
         target_config_sha256=config_sha256(folder),
-        draft_config_sha256=config_sha256(Path(choice.draft)) if head and choice.draft else None,
+        draft_config_sha256=_head_config_sha256(choice) if head else None,
         window_bytes_per_slot=target.make_hybrid_pool(0, 1).num_bytes if target.window else 0,
     )

@@ -1,6 +1,6 @@
 """Backends by name, imported when they are first used: judging results loads no torch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
@@ -38,7 +38,10 @@ def open_profiler(path: Path) -> AbstractContextManager[None]:
 
 
 def inspect_head(
-    folder: Path, target: Path | None, aux_layer_ids: Sequence[int] | None = None
+    folder: Path,
+    target: Path | None,
+    aux_layer_ids: Sequence[int] | None = None,
+    draft_config: Mapping[str, Any] | None = None,
 ) -> HeadReport:
     """What lies in a head's folder, held against a target where one is given.
 
@@ -46,7 +49,7 @@ def inspect_head(
         UsageError: it is no head, or does not fit.
     """
     inspect: Any = import_module("eaglebench.backends.heads").inspect_head
-    return cast("HeadReport", inspect(folder, target, aux_layer_ids))
+    return cast("HeadReport", inspect(folder, target, aux_layer_ids, draft_config))
 
 
 def convert_head(
@@ -56,6 +59,7 @@ def convert_head(
     target: Path | None,
     target_name: str | None,
     aux_layer_ids: Sequence[int] | None = None,
+    draft_config: Mapping[str, Any] | None = None,
 ) -> HeadReport:
     """Write a head in another format into `out`, and report what lies there.
 
@@ -64,7 +68,8 @@ def convert_head(
         StorageError: it can't be written.
     """
     convert: Any = import_module("eaglebench.backends.heads").convert_head
-    return cast("HeadReport", convert(folder, out, form, target, target_name, aux_layer_ids))
+    report = convert(folder, out, form, target, target_name, aux_layer_ids, draft_config)
+    return cast("HeadReport", report)
 
 
 def train_head(

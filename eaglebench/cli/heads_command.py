@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eaglebench.cli.options import ListType
+from eaglebench.cli import draft_config
+from eaglebench.cli.options import ListType, PairType
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,9 +37,14 @@ def heads() -> None:
 @click.argument("path")
 @click.option("--model", help=_TARGET_HELP)
 @click.option("--aux-layer-ids", type=ListType(), help=_AUX_HELP)
+@click.option(draft_config.NAME, "fields", type=PairType(), multiple=True, help=draft_config.HELP)
 @click.option("--format", "output_format", type=click.Choice(("table", "json")), default="table")
 def inspect(
-    path: str, model: str | None, aux_layer_ids: tuple[int, ...] | None, output_format: str
+    path: str,
+    model: str | None,
+    aux_layer_ids: tuple[int, ...] | None,
+    fields: tuple[tuple[str, str], ...],
+    output_format: str,
 ) -> None:
     """Show what was recognised in PATH: fields, layers, vocabulary, and where each tensor goes.
 
@@ -47,7 +53,8 @@ def inspect(
     from eaglebench.backends.registry import inspect_head
 
     target = _folder(model) if model else None
-    _show(inspect_head(_folder(path), target, aux_layer_ids), output_format)
+    changes = draft_config.parse_draft_config(fields)
+    _show(inspect_head(_folder(path), target, aux_layer_ids, changes), output_format)
 
 
 @heads.command()
@@ -56,6 +63,7 @@ def inspect(
 @click.option("--to", "form", type=click.Choice(FORMATS), required=True, help="Format to write.")
 @click.option("--model", help=_TARGET_HELP)
 @click.option("--aux-layer-ids", type=ListType(), help=_AUX_HELP)
+@click.option(draft_config.NAME, "fields", type=PairType(), multiple=True, help=draft_config.HELP)
 @click.option("--format", "output_format", type=click.Choice(("table", "json")), default="table")
 def convert(
     path: str,
@@ -63,6 +71,7 @@ def convert(
     form: str,
     model: str | None,
     aux_layer_ids: tuple[int, ...] | None,
+    fields: tuple[tuple[str, str], ...],
     output_format: str,
 ) -> None:
     """Write the head in PATH into the new folder OUT, in another format.
@@ -74,7 +83,8 @@ def convert(
     from eaglebench.cli.console import notice
 
     target = _folder(model) if model else None
-    report = convert_head(_folder(path), out, form, target, model, aux_layer_ids)
+    changes = draft_config.parse_draft_config(fields)
+    report = convert_head(_folder(path), out, form, target, model, aux_layer_ids, changes)
     if form == "speculators" and model is None:
         notice("the config names no verifier; --model would")
     _show(report, output_format)

@@ -193,6 +193,11 @@ def model_choice(config: RunConfig, *, needs_draft: bool) -> ModelChoice:
     """
     draft_name = config.draft_model or default_draft(config.model)
     if not needs_draft:
+        if config.draft_config:
+            raise UsageError(
+                "--draft-config is given, and no cell drafts, so that no head would read it",
+                hint="leave it out, or give --num-steps above 0",
+            )
         draft_name = None
     elif draft_name is None:
         raise UsageError(
@@ -208,6 +213,7 @@ def model_choice(config: RunConfig, *, needs_draft: bool) -> ModelChoice:
         draft_name=draft_name,
         algorithm=config.algorithm if "algorithm" in config.model_fields_set else None,
         aux_layer_ids=config.aux_layer_ids,
+        draft_config=config.draft_config,
         dtype=config.dtype,
         device=config.device,
         attention_backend=config.attention_backend,

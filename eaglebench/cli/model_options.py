@@ -2,6 +2,7 @@
 
 import click
 
+from eaglebench.cli.draft_config import draft_config_option
 from eaglebench.cli.options import option
 
 
@@ -23,6 +24,7 @@ def model_options() -> list[click.Parameter]:
             section=section,
             help="EAGLE head; by default the one that belongs to the target.",
         ),
+        draft_config_option(section),
         option(
             "--dtype",
             section=section,

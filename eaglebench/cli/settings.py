@@ -1,5 +1,6 @@
 """Options out of a file: `--config FILE`, or `[tool.eaglebench]` of the nearest pyproject.toml."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -77,5 +78,10 @@ def _checked(ctx: click.Context, path: Path, values: Mapping[str, Any]) -> dict[
 def _as_repeated(value: Any) -> list[Any]:
     """A repeatable option takes a list of what one flag takes."""
     if isinstance(value, Mapping):
-        return [(str(key), str(text)) for key, text in value.items()]
+        return [(str(key), _as_typed(text)) for key, text in value.items()]
     return list(value) if isinstance(value, list) else [value]
+
+
+def _as_typed(value: Any) -> str:
+    """What a flag would say: words as they stand, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)

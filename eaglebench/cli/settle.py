@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from eaglebench.cli.draft_config import parse_draft_config
 from eaglebench.cli.options import joined
 from eaglebench.cli.run_options import LIST_OPTIONS
 from eaglebench.contracts.knobs import BASELINE_ARM
@@ -45,6 +46,8 @@ def given_options(ctx: click.Context) -> dict[str, Any]:
             given[name] = joined(value)
         elif name in _RENAMED:
             given[name] = dict(value)
+        elif name == "draft_config":
+            given[name] = parse_draft_config(value)
         else:
             given[name] = value
     return given

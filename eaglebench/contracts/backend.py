@@ -6,7 +6,7 @@ these protocols and nothing of torch; tests drive it with a scripted runtime.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from eaglebench.contracts.generation import GenerationRequest
 from eaglebench.contracts.knobs import EngineKnobs
@@ -19,7 +19,8 @@ class ModelChoice:
 
     `target` and `draft` are local folders; `target_name` and `draft_name` are what the user called
     them. Without a draft the target decodes plainly. `algorithm` refuses a head of another kind;
-    None takes any. `aux_layer_ids` overrules which states of the target feed the head.
+    None takes any. `aux_layer_ids` overrules which states of the target feed the head, `draft_config`
+    other fields of its config.
     """
 
     target: str
@@ -28,6 +29,7 @@ class ModelChoice:
     draft_name: str | None = None
     algorithm: str | None = None
     aux_layer_ids: tuple[int, ...] | None = None
+    draft_config: Mapping[str, Any] | None = None
     dtype: str | None = None
     device: str = "cpu"
     attention_backend: str = "auto"
@@ -41,7 +43,7 @@ class RuntimeInfo:
 
     `algorithm` is the kind of head that was loaded, None without one; `aux_counting` says where
     `aux_layer_ids` come from, `draft_positions` how many positions it was made for (None is no
-    limit).
+    limit), `draft_config` which fields of its config the user said otherwise.
     `tokenizer_size` counts the ids that have text; a padded `vocab_size` is larger.
     `target_sha256` and `draft_sha256` are digests of weights, `target_config_sha256` and
     `draft_config_sha256` of what the configs say; None where a backend can't tell.
@@ -69,6 +71,7 @@ class RuntimeInfo:
     algorithm: str | None = None
     aux_counting: str | None = None
     draft_positions: int | None = None
+    draft_config: Mapping[str, Any] | None = None
     tokenizer_size: int | None = None
     window: int | None = None
     window_bytes_per_slot: int = 0

@@ -17,6 +17,8 @@ _CONFIGS = ("target_config_sha256", "draft_config_sha256")
 """Digests that older runs don't have."""
 _ASKED = ("question_file", "question_fields")
 """Options that say where questions come from; what was asked has a digest of its own."""
+_SILENT = ("draft_config",)
+"""Options that say nothing unless they are given: where one is not known, it was not given."""
 
 
 def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
@@ -37,7 +39,7 @@ def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     passed_over = {*by_digest, *(_ASKED if knows_prompts(candidate, baseline) else ())}
     shared = candidate.workload.keys() & baseline.workload.keys() - passed_over
     mine, theirs = (
-        {name: workload[name] for name in shared}
+        {name: workload.get(name) for name in {*shared, *_SILENT}}
         for workload in (candidate.workload, baseline.workload)
     )
     return found + _differences(mine, theirs)

@@ -29,6 +29,7 @@ class RunConfig(BaseModel):
             it follows the head that was loaded.
         aux_layer_ids: states of the target that feed the head, whatever its config says; None asks
             the config.
+        draft_config: fields of the head's config that are said otherwise; None is as it stands.
         arms: what is compared in every cell, in the order of the table.
         matrix: what is varied.
         num_questions: most conversations; None is all.
@@ -61,6 +62,7 @@ class RunConfig(BaseModel):
     draft_model: str | None = None
     algorithm: Literal["EAGLE3", "EAGLE", "NONE"] = "EAGLE3"
     aux_layer_ids: tuple[int, ...] | None = None
+    draft_config: dict[str, Any] | None = None
     arms: tuple[str, ...] = ("radix", BASELINE_ARM)
     matrix: MatrixSpec = MatrixSpec()
     num_questions: Positive | None = None
@@ -139,6 +141,14 @@ class RunConfig(BaseModel):
         if not self.temperature and (self.top_p < 1 or self.sampling_top_k):
             raise ValueError(
                 "--top-p and --sampling-top-k choose among drawn tokens; give a --temperature as well"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_head(self) -> "RunConfig":
+        if self.algorithm == "NONE" and self.draft_config:
+            raise ValueError(
+                "--draft-config is given, and with --algorithm NONE there is no head that would read it"
             )
         return self
 

@@ -17,6 +17,7 @@ WORKLOAD = (
     "draft_model",
     "algorithm",
     "aux_layer_ids",
+    "draft_config",
     "num_questions",
     "question_file",
     "question_fields",

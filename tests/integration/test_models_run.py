@@ -139,3 +139,43 @@ def test_a_template_without_a_system_role(
     assert ("refuses this conversation: no system" in out) == bool(args)
     assert ("leave out --system-prompt" in out) == bool(args)
     assert record["config"]["system_prompt"] == (args[1] if args else None)
+
+
+def test_a_config_said_otherwise_is_another_head(tmp_path: Path) -> None:
+    """It is computed, recorded, and no baseline of the head as it stands is compared with it."""
+    _, usual, _ = run_tiny(tmp_path / "a", "--arms", "no-cache")
+    save = ["baseline", "save", "usual", "-o", str(tmp_path / "a"), "--reason", "first"]
+    saved = CliRunner().invoke(main, [*save, "--allow-dirty"])
+    changes = ("--draft-config", "rope_theta=300", "--draft-config", "sliding_window=4")
+
+    status, record, out = run_tiny(tmp_path / "b", "--arms", "no-cache", *changes)
+    baseline = tmp_path / "a" / "baselines" / "usual.jsonl"
+    gate = ["gate", "--baseline", str(baseline), "-o", str(tmp_path / "b")]
+    judged = CliRunner().invoke(main, gate, env={"COLUMNS": "400"})
+
+    assert (saved.exit_code, status) == (0, 0), saved.output + out
+    assert usual["models"]["draft_config"] is None
+    assert record["config"]["draft_config"] == {"rope_theta": 300, "sliding_window": 4}
+    assert record["models"]["draft_config"] == record["config"]["draft_config"]
+    digests = [each["models"]["draft_config_sha256"] for each in (usual, record)]
+    assert digests[0] != digests[1]
+    assert 2 * accepted_in(tmp_path / "b") < accepted_in(tmp_path / "a")
+    assert judged.exit_code == 5, judged.output
+    assert "draft_config" in judged.output
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--algorithm", "NONE"), "with --algorithm NONE there is no head"),
+        (("--num-steps", "0"), "no cell drafts"),
+    ],
+)
+def test_a_config_that_no_head_reads_is_refused(
+    tmp_path: Path, args: tuple[str, ...], words: str
+) -> None:
+    """Status 2 before anything is loaded: an option without effect would be a lie."""
+    status, record, out = run_tiny(tmp_path, "--draft-config", "rope_theta=300", *args)
+
+    assert (status, record) == (2, {})
+    assert words in out

@@ -290,6 +290,7 @@ def _check_range(ids: tuple[int, ...], where: str, num_layers: int) -> None:
     for index in ids:
         if not 0 <= index <= num_layers:
             raise CheckpointError(
-                f"auxiliary layer {index} ({where}) asks for a state that the target does not have; its "
-                f"layers are 0 .. {num_layers - 1}, and {num_layers} is the state after the last"
+                f"auxiliary layer {index} asks for a state that the target does not have; its "
+                f"layers are 0 .. {num_layers - 1}, and {num_layers} is the state after the last "
+                f"({where} says {ids})"
             )

@@ -41,7 +41,26 @@ def load_head(
         CheckpointError: the checkpoint is incomplete, holds tensors without a place, is of another
             kind than asked for, or does not fit the target; the message names both sides.
     """
-    published = read_published(path, draft_config)
+    return make_head(
+        read_published(path, draft_config),
+        target,
+        algorithm=algorithm,
+        aux_layer_ids=aux_layer_ids,
+    )
+
+
+def make_head(
+    published: PublishedHead,
+    target: Target,
+    *,
+    algorithm: str | None = None,
+    aux_layer_ids: Sequence[int] | None = None,
+) -> DraftHead:
+    """The head that was read, over its target; see `load_head`.
+
+    Raises:
+        CheckpointError: it is of another kind than asked for, or does not fit the target.
+    """
     _check_algorithm(published, algorithm)
     aux = resolve_aux_layers(
         published.config, published.algorithm, published.form, target.num_layers, aux_layer_ids

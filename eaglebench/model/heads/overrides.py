@@ -6,7 +6,6 @@ what happens: `sliding_window` decides alone whether the layer slides, and the r
 scaling are taken out of the other spelling as well.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,23 +27,6 @@ SETTABLE = tuple(
     )
 )
 """Fields that can be said otherwise."""
-
-
-def parse_overrides(given: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Fields and values from `KEY=VALUE`; a value is JSON, or else a word as it stands.
-
-    Raises:
-        UsageError: a field is given twice with two values.
-    """
-    found: dict[str, Any] = {}
-    for name, text in given:
-        try:
-            value = json.loads(text)
-        except ValueError:
-            value = text
-        if found.setdefault(name, value) != value:
-            raise UsageError(f"{OPTION} says two things of {name}: {found[name]!r} and {value!r}")
-    return found
 
 
 def overridden(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,49 @@
+"""`--draft-config KEY=VALUE`: what the user says otherwise than the config of a draft head says it."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from eaglebench.cli.options import PairType, option
+from eaglebench.errors import UsageError
+
+NAME = "--draft-config"
+HELP = (
+    "A field of the head's config.json that is said otherwise, repeatable: "
+    "max_position_embeddings, rope_theta, rope_scaling, norm_output, sliding_window and whatever "
+    "else is read from it; null takes a field out."
+)
+
+
+def draft_config_option(section: str) -> click.Option:
+    """The option, for a command that loads a head."""
+    return option(NAME, section=section, type=PairType(), multiple=True, help=HELP)
+
+
+def parse_draft_config(given: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
+    """Fields and values; a value is JSON, or else a word as it stands. None where none is given.
+
+    Raises:
+        UsageError: a field is given twice with two values.
+    """
+    found: dict[str, Any] = {}
+    for name, text in given:
+        value = _parsed(text)
+        if name in found and found[name] != value:
+            raise UsageError(f"{NAME} says two things of {name}: {found[name]!r} and {value!r}")
+        found[name] = value
+    return found or None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refuse(text: str) -> float:
+    """NaN and Infinity are no JSON; they stay words, which no number is."""
+    raise ValueError(text)

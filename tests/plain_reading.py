@@ -72,9 +72,9 @@ class PlainReader:
     def __init__(self, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self.config = config
         self.tensors = tensors
-        self.block = config.get("eagle_config") or {}
-        said = {name: value for name, value in config.items() if value is not None}
-        self.layer = {**(config.get("transformer_layer_config") or {}), **said}
+        self.block = without_null(config.get("eagle_config") or {})
+        inner = without_null(config.get("transformer_layer_config") or {})
+        self.layer = {**inner, **without_null(config)}
         self.is_eagle1 = not any("hidden_norm" in name for name in tensors)
 
     def read(
@@ -205,7 +205,7 @@ class PlainReader:
         """New and old spelling together."""
         both: dict[str, Any] = {}
         for name in ("rope_scaling", "rope_parameters"):
-            both.update({k: v for k, v in (self.layer.get(name) or {}).items() if v is not None})
+            both.update(without_null(self.layer.get(name) or {}))
         return both
 
     def theta(self) -> float:
@@ -253,9 +253,9 @@ class PlainReader:
             return (num_layers + 1,)
         usual = [2, num_layers // 2, num_layers - 3]
         for name in (IDS, "aux_hidden_state_layer_ids"):  # vLLM, speculators
-            if self.config.get(name):
-                return tuple(self.config[name])
-        for place in (self.config, self.block):
+            if self.layer.get(name):
+                return tuple(self.layer[name])
+        for place in (self.layer, self.block):
             for name in ("target_layer_ids", "aux_hidden_states_layers"):
                 if place.get(name) and not self.block.get(IDS):
                     return tuple(index + 1 for index in place[name])
@@ -269,6 +269,11 @@ class PlainReader:
             if of_vllm or not shifted_is_usual:
                 return tuple(nested)
         return tuple(index + 1 for index in nested)
+
+
+def without_null(block: dict[str, Any]) -> dict[str, Any]:
+    """What says something."""
+    return {name: value for name, value in block.items() if value is not None}
 
 
 def llama3(

@@ -48,6 +48,7 @@ class HeadConfig(BaseModel):
     model_config = _Strict
 
     architectures: list[str] | None = None
+    speculators_model_type: str | None = None
     model_type: str | None = None
     hidden_size: _Size
     intermediate_size: _Size

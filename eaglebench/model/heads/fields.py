@@ -50,7 +50,7 @@ _OF_FILES = frozenset(
         *("tokenizer_class", "is_llama_config", "modal_type", "target_model_type"),
         *("base_model_tp_plan", "base_model_pp_plan", "base_model_ep_plan", "tp_plan"),
         *("use_mambapy", "unsloth_version", "unsloth_fixed", "_torchspec_version"),
-        *("speculators_model_type", "speculators_config", "speculators_version"),
+        *("speculators_config", "speculators_version"),
         *("transformer_layer_architecture", "has_no_defaults_at_init", "specforge_version"),
         *("target_model_name_or_path", "target_model_path", "base_model_name_or_path"),
         *("eagle_decoder_type", "parallel_draft_heads_num_layers", "next_layer_regular"),

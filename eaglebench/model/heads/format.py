@@ -45,7 +45,7 @@ def recognise_algorithm(raw: Mapping[str, Any], names: Collection[str]) -> Algor
     if kind is not None:
         if kind not in {"eagle", "eagle3"}:
             raise CheckpointError(
-                f"a speculator of type {kind!r} is no EAGLE head",
+                f"a speculator of type {kind!r} (speculators_model_type) is no EAGLE head",
                 hint="expected speculators_model_type eagle or eagle3",
             )
         return Algorithm.EAGLE3 if kind == "eagle3" else Algorithm.EAGLE

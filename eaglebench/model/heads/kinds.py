@@ -104,7 +104,7 @@ def refuse_other_kinds(fields: Mapping[str, Any], tensors: Collection[str]) -> N
                 hint="name another --draft-model",
             )
     kind_name = fields.get("model_type")
-    if kind_name is not None and kind_name not in LLAMA_LIKE:
+    if isinstance(kind_name, str) and kind_name not in LLAMA_LIKE:
         raise CheckpointError(
             f"model_type is {kind_name!r}, whose layers are not known to be those of Llama",
             hint="if the head's are, --draft-config model_type=llama says so",

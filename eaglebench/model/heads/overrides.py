@@ -23,7 +23,8 @@ _LAYERS = frozenset(
 _SCALING = ("rope_parameters", "rope_scaling")
 SETTABLE = tuple(
     sorted(
-        KNOWN - _LAYERS - {BLOCK, "architectures", "num_hidden_layers"} | {"use_aux_hidden_state"}
+        KNOWN - _LAYERS - {BLOCK, "architectures", "speculators_model_type", "num_hidden_layers"}
+        | {"use_aux_hidden_state"}
     )
 )
 """Fields that can be said otherwise."""

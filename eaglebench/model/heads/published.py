@@ -24,7 +24,7 @@ from eaglebench.model.heads.places import IGNORED, LM_HEAD, check_dtypes, places
 
 _ASK_FOR_TENSORS = (
     *("norm_before_fc", "fc_norm", "use_aux_norm", "num_aux_hidden_states", "draft_vocab_size"),
-    "vocab_size",
+    *("vocab_size", "architectures", "speculators_model_type"),
 )
 
 

@@ -205,7 +205,7 @@ def _number(settings: Mapping[str, Any], name: str, kind: str) -> float | int:
         number = math.nan
     if not math.isfinite(number):
         raise CheckpointError(
-            f"rotary settings of type {kind!r} need a number for {name}, not {value!r}"
+            f"rotary settings of rope_type {kind!r} need a number for {name}, not {value!r}"
         )
     least, most = _LEAST.get(name, 0), _MOST.get(name, 1e6)
     is_enough = number >= least if name == "factor" else number > least

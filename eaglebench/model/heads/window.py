@@ -43,7 +43,7 @@ def read_window(
     if by_type is None:
         by_type = _by_flag(size, slides, full_layers, model_type)
     if by_type and size is None:
-        word = "a layer of type sliding_attention" if layer_types else "use_sliding_window"
+        word = f"layer_types {SLIDING}" if layer_types else "use_sliding_window"
         raise CheckpointError(f"{word} and no sliding_window", hint=_SAY)
     return size if by_type else None
 

@@ -191,7 +191,7 @@ COMMON: dict[str, Any] = {
 }
 
 
-@settings(max_examples=200, derandomize=True, **COMMON)
+@settings(max_examples=150, derandomize=True, **COMMON)
 @given(changes())
 def test_any_config_is_computed_or_refused_by_name(found: tuple[str, list[Any]]) -> None:
     """Any field of any format, with any value; never a head that differs, never a traceback."""
@@ -212,16 +212,39 @@ def test_what_is_changed_loads_before(base: str) -> None:
     assert verdict(base, [("", "use_cache", True)]) == "loads"
 
 
-def test_typical_values_give_both() -> None:
-    """There is something to compare: of single typical changes many load and many are refused."""
+def test_every_field_alone() -> None:
+    """One field after the other, in its block, typical values and others: many load, more don't."""
     counts: Counter[str] = Counter()
-    for name, values in TYPICAL.items():
-        for value in values:
-            if name not in {"rope_type", "type"}:
-                counts[verdict("vllm", [("", name, value)])] += 1
+    for block, names in (("", OUTER), ("eagle_config", INNER)):
+        for name in names:
+            for value in (*TYPICAL.get(name, ()), True, False, 0.5, "x"):
+                counts[verdict("vllm", [(block, name, value)])] += 1
 
-    assert counts["loads"] > 30
-    assert counts["refused"] > 15
+    assert counts["loads"] > 100
+    assert counts["refused"] > 200
+
+
+WINDOWS: tuple[dict[str, Any], ...] = (
+    {"use_sliding_window": True, "sliding_window": 3},
+    {"use_sliding_window": False, "sliding_window": 3},
+    {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0},
+    {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 4},
+    {"layer_types": ["sliding_attention"], "sliding_window": 3},
+    {"layer_types": ["sliding_attention"], "sliding_window": 3, "use_sliding_window": False},
+    {"layer_types": ["full_attention"], "sliding_window": 3, "use_sliding_window": False},
+    {"model_type": "mistral", "sliding_window": 3},
+)
+
+
+@pytest.mark.parametrize("base", [name for name in BASES if name != "speculators 3.1"])
+def test_windows_and_angles_in_every_format(base: str) -> None:
+    """The fields that mean something together, at the top and in the nested config."""
+    blocks = ["", NESTED] if "speculators" in base else [""]
+    for block in blocks:
+        for fields in WINDOWS:
+            verdict(base, [(block, name, value) for name, value in fields.items()])
+        for settings_ in WHOLE_ROPES:
+            verdict(base, [(block, "rope_scaling", settings_), (block, "rotary_pct", 0.5)])
 
 
 def test_what_is_called_harmless_changes_nothing() -> None:

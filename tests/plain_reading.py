@@ -174,7 +174,7 @@ class PlainReader:
 
     def feeds_normed(self) -> bool:
         """EAGLE 3.1: the normed state goes on."""
-        return bool(self.said("norm_output") or self.block.get("return_hidden_post_norm"))
+        return bool(self.said("norm_output") or self.said("return_hidden_post_norm"))
 
     def window(self) -> int | None:
         """Positions seen."""

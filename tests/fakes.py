@@ -37,6 +37,10 @@ class ByteTokenizer:
         """Bytes of the text."""
         return list(text.encode())
 
+    def encode_prompt(self, text: str) -> list[int]:
+        """The same: nothing belongs around a text."""
+        return self.encode(text)
+
     def decode(self, token_ids: Sequence[int]) -> str:
         """The bytes as text, without the stop token."""
         return bytes(token_id for token_id in token_ids if token_id).decode(errors="replace")

@@ -20,6 +20,10 @@ class ByteTokenizer:
         """One id a byte."""
         return list(text.encode())
 
+    def encode_prompt(self, text: str) -> list[int]:
+        """The same: nothing belongs around a text."""
+        return self.encode(text)
+
     def decode(self, token_ids: Sequence[int]) -> str:
         """The bytes as text."""
         return bytes(token_ids).decode(errors="replace")

@@ -38,6 +38,25 @@ class ModelChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorFacts:
+    """Which accelerator computes, and through which software; None is not said by the system.
+
+    Attributes:
+        name: as its vendor calls it.
+        compute_capability: of a CUDA device, such as 9.0.
+        cuda: version of CUDA that torch was built with.
+        driver: version of the driver.
+        memory_bytes: of the device.
+    """
+
+    name: str
+    compute_capability: str | None = None
+    cuda: str | None = None
+    driver: str | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeInfo:
     """What was loaded, for the record and for checks before a run.
 
@@ -49,6 +68,8 @@ class RuntimeInfo:
     `draft_config_sha256` of what the configs say; None where a backend can't tell.
     `window` is the number of positions that window layers see, None without such layers;
     `window_bytes_per_slot` is their part of `kv_bytes_per_slot`.
+    `num_threads` is the number of CPU threads in use, whoever chose it; `accelerator` is None on a
+    CPU.
     """
 
     backend: str
@@ -75,6 +96,8 @@ class RuntimeInfo:
     tokenizer_size: int | None = None
     window: int | None = None
     window_bytes_per_slot: int = 0
+    num_threads: int | None = None
+    accelerator: AcceleratorFacts | None = None
     target_config_sha256: str | None = None
     draft_config_sha256: str | None = None
 
@@ -91,7 +114,11 @@ class Tokenizer(Protocol):
     """Text to token ids and back."""
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of raw text, without special tokens added."""
+        """Token ids of a piece of text, without special tokens added."""
+        ...
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """Token ids of a raw prompt, with the special tokens that belong around it."""
         ...
 
     def decode(self, token_ids: Sequence[int]) -> str:

@@ -53,7 +53,10 @@ def machine_facts() -> dict[str, dict[str, Any]]:
 
 
 def fingerprint(info: RuntimeInfo, num_threads: int | None) -> dict[str, Any]:
-    """The environment of a run, with a digest of the classes that decide."""
+    """The environment of a run, with a digest of the classes that decide.
+
+    `num_threads` is what was asked for; where the runtime says how many it uses, that counts.
+    """
     facts = machine_facts()
     facts["exact"] |= {
         "target_sha256": info.target_sha256,
@@ -63,15 +66,28 @@ def fingerprint(info: RuntimeInfo, num_threads: int | None) -> dict[str, Any]:
         "draft_config_sha256": info.draft_config_sha256,
         "dtype": info.dtype,
         "device": info.device,
-        # products of few rows are computed in the way that suits the CPU (model/linear.py)
-        "device_name": facts["timing"]["cpu"] if info.device == "cpu" else info.device,
+        **_device_facts(info, facts["timing"]["cpu"]),
         "attention_backend": info.attention_backend,
-        "num_threads": num_threads,
+        "num_threads": num_threads if info.num_threads is None else info.num_threads,
         "blas": _loaded_libraries("blas"),
         "openmp": _loaded_libraries("openmp"),
     }
     digests = {name: _digest(facts[name]) for name in ("exact", "timing")}
     return {**facts, "digest": digests}
+
+
+def _device_facts(info: RuntimeInfo, cpu: str | None) -> dict[str, Any]:
+    """What computes. Products of few rows depend on the CPU (model/linear.py), all on a GPU."""
+    found = info.accelerator
+    if found is None:
+        return {"device_name": cpu if info.device == "cpu" else info.device}
+    return {
+        "device_name": found.name,
+        "compute_capability": found.compute_capability,
+        "cuda": found.cuda,
+        "driver": found.driver,
+        "device_memory_bytes": found.memory_bytes,
+    }
 
 
 def _loaded_libraries(kind: str) -> str | None:

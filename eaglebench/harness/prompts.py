@@ -49,7 +49,7 @@ def prompt_token_ids(
     if current.token_ids is not None:
         return current.token_ids
     if conversation.kind == "raw":
-        return tuple(tokenizer.encode(current.text or ""))
+        return tuple(tokenizer.encode_prompt(current.text or ""))
     return tuple(tokenizer.render_chat(_messages(conversation, turn, answers)))
 
 

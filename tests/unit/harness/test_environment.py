@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from eaglebench.contracts.backend import AcceleratorFacts
 from eaglebench.harness.environment import fingerprint, git_state, machine_facts
 from tests.fakes import ScriptedRuntime
 
@@ -70,4 +71,41 @@ def test_every_digest_of_a_model_is_in_the_fingerprint(name: str) -> None:
     one, other = (fingerprint(replace(info, **change), 1) for change in changes)
 
     assert one["exact"][name] == "a" * 64
+    assert one["digest"]["exact"] != other["digest"]["exact"]
+
+
+def test_threads_are_those_in_use() -> None:
+    """One and two threads are two environments, also where nobody asked for a number."""
+    info = ScriptedRuntime().info
+    one, two = (fingerprint(replace(info, num_threads=count), None) for count in (1, 2))
+
+    assert (one["exact"]["num_threads"], two["exact"]["num_threads"]) == (1, 2)
+    assert one["digest"]["exact"] != two["digest"]["exact"]
+    assert fingerprint(replace(info, num_threads=None), 3)["exact"]["num_threads"] == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "NVIDIA A100-SXM4-80GB"},
+        {"compute_capability": "8.0"},
+        {"cuda": "12.6"},
+        {"driver": "550.54.15"},
+        {"memory_bytes": 80 << 30},
+    ],
+)
+def test_a_gpu_is_told_apart_by_what_computes(change: dict[str, Any]) -> None:
+    """Model, capability, CUDA and driver decide counts; `cuda:0` is a place."""
+    gpu = AcceleratorFacts(
+        name="NVIDIA H200",
+        compute_capability="9.0",
+        cuda="13.0",
+        driver="580.65.06",
+        memory_bytes=141 << 30,
+    )
+    info = replace(ScriptedRuntime().info, device="cuda:0", accelerator=gpu)
+    one = fingerprint(info, 1)
+    other = fingerprint(replace(info, accelerator=replace(gpu, **change)), 1)
+
+    assert one["exact"]["device_name"] == "NVIDIA H200"
     assert one["digest"]["exact"] != other["digest"]["exact"]

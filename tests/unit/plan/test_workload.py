@@ -31,6 +31,10 @@ class WordTokenizer:
         """Ids in order of first appearance."""
         return [self.ids.setdefault(word, len(self.ids)) for word in text.split()]
 
+    def encode_prompt(self, text: str) -> list[int]:
+        """The same: nothing belongs around a text."""
+        return self.encode(text)
+
     def decode(self, token_ids: Sequence[int]) -> str:
         """Words joined by spaces."""
         words = list(self.ids)

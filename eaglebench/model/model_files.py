@@ -1,0 +1,89 @@
+"""The JSON files of a model's folder, as `transformers` is going to read them.
+
+A byte order mark is nothing that a person would see, but `transformers` refuses a file for it or
+passes the file over without a word, so it is given a folder of links in which such files lie
+without theirs.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from eaglebench.errors import CheckpointError
+from eaglebench.files import read_json_object, read_text
+
+MODEL_FILES = (
+    "config.json",
+    "generation_config.json",
+    "model.safetensors.index.json",
+    "pytorch_model.bin.index.json",
+)
+TOKENIZER_FILES = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.json",
+)
+TEMPLATE_FILES = ("chat_template.jinja", "additional_chat_templates/*.jinja")
+_MARK = b"\xef\xbb\xbf"
+
+
+@contextmanager
+def readable(
+    folder: Path, json_files: Sequence[str], text_files: Sequence[str] = ()
+) -> Iterator[Path]:
+    """The folder, or one like it whose files have no byte order marks; its JSON is JSON.
+
+    Args:
+        folder: what the user named; passed on as it is if it is no folder (a Hub id).
+        json_files: names of files that have to hold a JSON object where they are there.
+        text_files: patterns of other files that have to be text.
+
+    Raises:
+        InputFileError: a file is no text, or no JSON object.
+        CheckpointError: the folder of links can't be made.
+    """
+    if not folder.is_dir():
+        yield folder
+        return
+    named = [folder / name for name in json_files if (folder / name).is_file()]
+    texts = [path for pattern in text_files for path in sorted(folder.glob(pattern))]
+    for path in named:
+        read_json_object(path)
+    for path in texts:
+        read_text(path)
+    marked = [path for path in (*named, *texts) if _has_mark(path)]
+    if not marked:
+        yield folder
+        return
+    with TemporaryDirectory(prefix="eaglebench-") as name:
+        _link(folder, Path(name), marked)
+        yield Path(name)
+
+
+def _has_mark(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MARK)) == _MARK
+
+
+def _link(folder: Path, copy: Path, marked: Sequence[Path]) -> None:
+    """Every file of `folder` by a link, those with a mark written anew."""
+    try:
+        for path in folder.rglob("*"):
+            place = copy / path.relative_to(folder)
+            if path.is_dir():
+                place.mkdir(exist_ok=True)
+            elif path in marked:
+                place.write_text(read_text(path), encoding="utf-8")
+            else:
+                place.symlink_to(path.resolve())
+    except OSError as error:
+        names = ", ".join(path.name for path in marked)
+        raise CheckpointError(
+            f"{folder}: {names} begin with a byte order mark, and no copy without can be made "
+            f"({error})",
+            hint="save them as UTF-8 without a mark",
+        ) from error

@@ -12,7 +12,7 @@ from eaglebench.backends.embedded import EmbeddedRuntime
 from eaglebench.contracts.backend import ModelChoice, RuntimeInfo
 from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
-from eaglebench.model.device import resolve_device
+from eaglebench.model.device import accelerator_facts, resolve_device
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import make_head
 from eaglebench.model.heads.published import PublishedHead, read_published
@@ -28,7 +28,7 @@ DTYPES = {
 
 
 def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
-    """Load target, head and tokenizer from local folders.
+    """Load target, head and tokenizer from local folders onto one device.
 
     Raises:
         UsageError: the device is not there, or the models can't be loaded or don't fit each other.
@@ -44,6 +44,7 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
         check_same_tokenizer(folder, Path(choice.draft))
         # before the target, which takes longer: a head that can't be read is said at once
         published = read_published(choice.draft, choice.draft_config)
+    tokenizer = HubTokenizer.load(folder, trust_remote_code=choice.trust_remote_code)
     target = Target.load(
         folder,
         dtype=dtype,
@@ -52,7 +53,6 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
         trust_remote_code=choice.trust_remote_code,
     )
     models = Models(target, _load_head(choice, published, target))
-    tokenizer = HubTokenizer.load(folder, trust_remote_code=choice.trust_remote_code)
     return EmbeddedRuntime(models, tokenizer, _info(choice, models, tokenizer))
 
 
@@ -85,6 +85,18 @@ def _dtype(name: str | None, device: torch.device) -> torch.dtype:
     return DTYPES[name]
 
 
+def _warnings(models: Models, tokenizer: HubTokenizer) -> tuple[str, ...]:
+    """What the user should know of target, head and tokenizer."""
+    target, head = models.target, models.head
+    found = list(target.warnings)
+    if tokenizer.size > target.vocab_size:
+        found.append(
+            f"the tokenizer has {tokenizer.size} ids, the target {target.vocab_size}; a prompt with "
+            "one of the others is refused"
+        )
+    return (*found, *(head.report.warnings if head else ()))
+
+
 def _info(choice: ModelChoice, models: Models, tokenizer: HubTokenizer) -> RuntimeInfo:
     target, head = models.target, models.head
     folder = Path(choice.target)
@@ -110,11 +122,13 @@ def _info(choice: ModelChoice, models: Models, tokenizer: HubTokenizer) -> Runti
         aux_counting=head.report.aux_counting if head else None,
         draft_positions=head.max_positions if head else None,
         draft_config=choice.draft_config if head else None,
-        warnings=tuple(head.report.warnings) if head else (),
+        warnings=_warnings(models, tokenizer),
         weights_bytes=weights,
         kv_bytes_per_slot=slot,
         tokenizer_size=tokenizer.size,
         window=target.window,
+        num_threads=torch.get_num_threads(),
+        accelerator=accelerator_facts(target.device),
         target_config_sha256=config_sha256(folder),
         draft_config_sha256=_head_config_sha256(choice) if head else None,
         window_bytes_per_slot=target.make_hybrid_pool(0, 1).num_bytes if target.window else 0,

@@ -79,7 +79,7 @@ def _read_file(path: Path) -> dict[str, Tensor]:
             else torch.load(path, map_location="cpu", weights_only=True)
         )
     except READER_ERRORS as error:
-        raise CheckpointError(f"{path} can't be read: {error}", hint=_hint(path)) from error
+        raise CheckpointError(f"{path} can't be read: {error}", hint=hint_for(path)) from error
     if not isinstance(loaded, dict):
         raise CheckpointError(f"{path} holds a {type(loaded).__name__}; expected tensors by name")
     for name, tensor in loaded.items():
@@ -91,7 +91,8 @@ def _read_file(path: Path) -> dict[str, Tensor]:
     return loaded
 
 
-def _hint(path: Path) -> str | None:
+def hint_for(path: Path) -> str | None:
+    """What to try about a weight file that can't be read."""
     if path.is_file():
         with path.open("rb") as file:
             if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
@@ -106,7 +107,7 @@ def _weight_files(folder: Path) -> tuple[frozenset[str], list[Path]]:
     for stem, suffix in (("model", "safetensors"), ("pytorch_model", "bin")):
         index = folder / f"{stem}.{suffix}.index.json"
         if index.is_file():
-            weight_map = _read_index(index, suffix)
+            weight_map = read_index(index, suffix)
             files = [folder / name for name in sorted(set(weight_map.values()))]
             return frozenset(weight_map), files
         single = folder / f"{stem}.{suffix}"
@@ -122,10 +123,14 @@ def _weight_files(folder: Path) -> tuple[frozenset[str], list[Path]]:
     )
 
 
-def _read_index(index: Path, suffix: str) -> dict[str, str]:
-    """Tensor to file; only files beside the index are taken."""
+def read_index(index: Path, suffix: str) -> dict[str, str]:
+    """Tensor to file; only files beside the index are taken.
+
+    Raises:
+        CheckpointError: it is no index, or names files elsewhere.
+    """
     try:
-        weight_map: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        weight_map: dict[str, str] = json.loads(index.read_text(encoding="utf-8-sig"))["weight_map"]
         files = {Path(name) for name in weight_map.values()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(

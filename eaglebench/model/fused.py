@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from eaglebench.model.linear import FewRowLinear
+from eaglebench.model.paged_call import Asked, Running
 
 FUSED_MODEL_TYPES = frozenset({"llama", "qwen2", "qwen3", "mistral"})
 
@@ -52,14 +53,14 @@ def rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class FusedLayer(nn.Module):
     """A decoder layer of the Llama shape."""
 
-    def __init__(self, layer: Any) -> None:
+    def __init__(self, layer: Any, running: Running) -> None:
         super().__init__()
+        self.running = running
         attention = layer.self_attn
-        self.layer_idx = int(attention.layer_idx)
         self.head_dim = int(attention.head_dim)
         self.num_heads = attention.q_proj.out_features // self.head_dim
         self.num_kv_heads = attention.k_proj.out_features // self.head_dim
-        self.scale = float(attention.scaling)
+        self.asked = Asked(layer=int(attention.layer_idx), scale=float(attention.scaling))
         self.input_norm = _fuse_norm(layer.input_layernorm)
         self.post_norm = _fuse_norm(layer.post_attention_layernorm)
         self.q_norm = _fuse_norm(attention.q_norm) if hasattr(attention, "q_norm") else None
@@ -74,7 +75,6 @@ class FusedLayer(nn.Module):
         self,
         hidden_states: Tensor,
         position_embeddings: tuple[Tensor, Tensor] | None = None,
-        paged: Any = None,
         **_: Any,
     ) -> Tensor:
         """[1, num_tokens, hidden] to the same; called in place of the original layer."""
@@ -82,13 +82,13 @@ class FusedLayer(nn.Module):
             raise ValueError("a decoder layer needs rotary embeddings")
         hidden = hidden_states[0]
         cos, sin = position_embeddings
-        hidden = hidden + self._attend(self.input_norm(hidden), cos[0], sin[0], paged)
+        hidden = hidden + self._attend(self.input_norm(hidden), cos[0], sin[0])
         gate, up = self.gate_up(self.post_norm(hidden)).chunk(2, dim=-1)
         hidden = hidden + self.down(self.activation(gate) * up)
         batched: Tensor = hidden[None]
         return batched
 
-    def _attend(self, hidden: Tensor, cos: Tensor, sin: Tensor, paged: Any) -> Tensor:
+    def _attend(self, hidden: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         qkv = self.qkv(hidden).view(hidden.shape[0], -1, self.head_dim)
         num_rotated = self.num_heads + self.num_kv_heads
         value = qkv[:, num_rotated:]
@@ -98,7 +98,7 @@ class FusedLayer(nn.Module):
         else:
             query = rotate(self.q_norm(qkv[:, : self.num_heads]), cos, sin)
             key = rotate(self.k_norm(qkv[:, self.num_heads : num_rotated]), cos, sin)
-        attended = paged.attend(query, key, value, layer=self.layer_idx, scale=self.scale)
+        attended = self.running.attend(query, key, value, self.asked)
         projected: Tensor = self.output(attended.reshape(hidden.shape[0], -1))
         return projected
 
@@ -107,17 +107,16 @@ def _fuse_norm(norm: Any) -> FusedNorm:
     return FusedNorm(norm.weight.detach(), float(norm.variance_epsilon))
 
 
-def fuse_layers(model: PreTrainedModel) -> int:
+def fuse_layers(model: PreTrainedModel, decoder: Any, running: Running) -> int:
     """Replace what can be replaced, in place; returns the number of layers replaced.
 
     Norms are replaced in every model that has them in this form, since the originals round to
     float32 even under float64.
     """
-    decoder: Any = model.model
     fused = 0
     if model.config.model_type in FUSED_MODEL_TYPES:
         for index, layer in enumerate(decoder.layers):
-            decoder.layers[index] = FusedLayer(layer)
+            decoder.layers[index] = FusedLayer(layer, running)
             fused += 1
     for parent in model.modules():
         for name, child in list(parent.named_children()):

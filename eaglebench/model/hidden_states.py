@@ -13,19 +13,24 @@ import torch
 from torch import Tensor, nn
 
 from eaglebench.errors import UsageError
+from eaglebench.model.decoder import decoder_layers, final_norm
+
+_DIMENSIONS = 3
+"""Of a hidden state: [1, num_tokens, hidden]."""
 
 
 class HiddenStates:
     """States of the forward that is running; nothing is kept after `take`."""
 
-    def __init__(self, decoder: Any) -> None:
+    def __init__(self, decoder: nn.Module, num_layers: int) -> None:
         self._caught: dict[int, Tensor] = {}
         self._wanted: tuple[int, ...] = ()
-        self.normed_id = len(decoder.layers) + 1
-        for index, layer in enumerate(decoder.layers):
-            layer.register_forward_pre_hook(self._catch(index))
-        if hasattr(decoder, "norm"):
-            decoder.norm.register_forward_pre_hook(self._catch(len(decoder.layers)))
+        self.normed_id = num_layers + 1
+        for index, layer in enumerate(decoder_layers(decoder, num_layers) or ()):
+            layer.register_forward_pre_hook(self._catch(index), with_kwargs=True)
+        norm = final_norm(decoder)
+        if norm is not None:
+            norm.register_forward_pre_hook(self._catch(num_layers), with_kwargs=True)
 
     def want(self, ids: Sequence[int]) -> None:
         """Catch these in the forward that follows."""
@@ -50,9 +55,10 @@ class HiddenStates:
             )
         return torch.cat([caught[index] for index in self._wanted], -1) if self._wanted else None
 
-    def _catch(self, index: int) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
-        def hook(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
-            if index in self._wanted:
-                self._caught[index] = args[0][0]
+    def _catch(self, index: int) -> Callable[[nn.Module, tuple[Tensor, ...], dict[str, Any]], None]:
+        def hook(_module: nn.Module, args: tuple[Tensor, ...], more: dict[str, Any]) -> None:
+            state = args[0] if args else more.get("hidden_states")
+            if index in self._wanted and isinstance(state, Tensor) and state.dim() == _DIMENSIONS:
+                self._caught[index] = state[0]
 
         return hook

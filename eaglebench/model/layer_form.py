@@ -16,6 +16,8 @@ from torch import Tensor
 from eaglebench.errors import CheckpointError
 
 SINKS = "attention_sinks"
+EXTENDED_MODEL_TYPES = frozenset({"llama"})
+"""Families whose `layer_types` their own attention does not read, and ours does, as in vLLM."""
 _SLIDING = "sliding_attention"
 _KNOWN = {_SLIDING, "full_attention"}
 
@@ -37,7 +39,10 @@ def layer_forms(config: Any, sinks: Tensor | None = None) -> tuple[LayerForm, ..
     types = _layer_types(config)
     unknown = sorted(set(types) - _KNOWN)
     if unknown:
-        raise CheckpointError(f"layers of type {', '.join(unknown)} can't be computed here")
+        raise CheckpointError(
+            f"layers of type {', '.join(unknown)} can't be computed here "
+            f"(model_type {getattr(config, 'model_type', None)})"
+        )
     windowed = [index for index, kind in enumerate(types) if kind == _SLIDING]
     window = getattr(config, "sliding_window", None)
     if windowed and not (isinstance(window, int) and window >= 1):
@@ -51,6 +56,12 @@ def layer_forms(config: Any, sinks: Tensor | None = None) -> tuple[LayerForm, ..
     for number, index in enumerate(windowed):
         forms[index] = LayerForm(window, None if sinks is None else sinks[number])
     return tuple(forms)
+
+
+def is_extended(config: Any, sinks: Tensor | None) -> bool:
+    """Whether windows or sinks are given on purpose that the family's own code does not know."""
+    types = getattr(config, "layer_types", None)
+    return sinks is not None or (config.model_type in EXTENDED_MODEL_TYPES and types is not None)
 
 
 def _layer_types(config: Any) -> list[str]:

@@ -1,8 +1,12 @@
 """The target: a whole `transformers` causal LM whose attention reads and writes our paged pool.
 
-Weights, configs, rotary embeddings, norms, MoE and soft caps stay those of `transformers`. One
-attention function is registered; the plan and the pool travel to it as a keyword argument. No
-cache object is passed and no mask is built: a registered name outside the mask registry gets none.
+Weights, configs, rotary embeddings, norms, MoE and logits stay those of `transformers`. One
+attention function is registered (`paged_call.py`). No cache object is passed and no mask is built:
+a registered name outside the mask registry gets none.
+
+Families are not listed: a model has to show that it can be computed here. `decoder.py` finds its
+parts, `survey.py` asks its layers what they want, `proof.py` holds the result against the model's
+own forward, and whatever does not fit is refused by name.
 """
 
 from collections.abc import Sequence
@@ -13,60 +17,23 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AutoModelForCausalLM, PreTrainedModel
+from transformers import PreTrainedModel
 
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import HybridPool, KVPool, LayerPools
-from eaglebench.model.attention import (
-    AttentionForm,
-    PagedAttention,
-    make_attention,
-    resolve_backend,
-)
+from eaglebench.model.attention import PagedAttention, make_attention, resolve_backend
 from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.decoder import find_decoder
 from eaglebench.model.fused import fuse_layers
 from eaglebench.model.hidden_states import HiddenStates
-from eaglebench.model.layer_form import LayerForm, layer_forms, read_sinks
-from eaglebench.model.linear import linear
-
-ATTENTION_NAME = "eaglebench_paged"
-
-
-@dataclass(frozen=True, slots=True)
-class PagedCall:
-    """What the registered attention function needs to know of one forward."""
-
-    plan: AttentionPlan
-    pools: LayerPools
-    attention: PagedAttention
-    layers: tuple[LayerForm, ...]
-
-    def attend(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        *,
-        layer: int,
-        scale: float,
-        softcap: float | None = None,
-        sinks: Tensor | None = None,
-    ) -> Tensor:
-        """Attention of one layer in its own pool; shapes as in `PagedAttention`.
-
-        `sinks` are those that the model passes itself; else the layer's own are taken.
-        """
-        place, own = self.pools.of_layer(layer), self.layers[layer]
-        plan = self.plan
-        if place.is_window and plan.window is not None:
-            plan = plan.window
-        form = AttentionForm(
-            scale=scale,
-            window=own.window,
-            softcap=softcap,
-            sinks=own.sinks if sinks is None else sinks,
-        )
-        return self.attention(query, key, value, place.pool, place.layer, plan, form)
+from eaglebench.model.layer_form import LayerForm, is_extended, layer_forms, read_sinks
+from eaglebench.model.logit_head import LogitHead
+from eaglebench.model.paged_call import ATTENTION_NAME, PagedCall, Running
+from eaglebench.model.proof import own_logits, prove
+from eaglebench.model.rotary import kinds_by_length, table_limit
+from eaglebench.model.stop_tokens import stop_token_ids, stop_token_warnings
+from eaglebench.model.survey import check_windows, survey
+from eaglebench.model.target_loading import load_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,34 +52,6 @@ class TargetOutput:
     is_finite: Tensor
 
 
-def paged_attention_function(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,  # noqa: ARG001  # the signature is that of `transformers`
-    scaling: float | None = None,
-    paged: PagedCall | None = None,
-    **form: Any,
-) -> tuple[Tensor, None]:
-    """The function registered with `transformers`; q, k, v are [1, heads, num_tokens, head_dim]."""
-    if paged is None:
-        raise UsageError("the paged attention function was called without a plan")
-    attended = paged.attend(
-        query[0].transpose(0, 1),
-        key[0].transpose(0, 1),
-        value[0].transpose(0, 1),
-        layer=int(module.layer_idx),  # type: ignore[arg-type]  # every attention module has one
-        scale=query.shape[-1] ** -0.5 if scaling is None else scaling,
-        softcap=form.get("softcap"),
-        sinks=form.get("s_aux"),
-    )
-    return attended[None], None
-
-
-AttentionInterface.register(ATTENTION_NAME, paged_attention_function)
-
-
 class Target:
     """A loaded target model."""
 
@@ -124,17 +63,32 @@ class Target:
         sinks: Tensor | None = None,
     ) -> None:
         model.eval().requires_grad_(requires_grad=False)
-        model.set_attn_implementation(ATTENTION_NAME)
         self.model = model
         self.config = model.config.get_text_config()
+        self.decoder = find_decoder(model)
+        model.set_attn_implementation(ATTENTION_NAME)
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
         self.attention_backend = resolve_backend(attention_backend, self.device)
         self.attention = make_attention(self.attention_backend)
-        self.stop_token_ids = _stop_token_ids(model)
+        self.stop_token_ids = stop_token_ids(model)
         self.layers = layer_forms(self.config, sinks)
-        fuse_layers(model)
-        self._states = HiddenStates(self.decoder)
+        self.warnings = _warnings(self.config, self.stop_token_ids)
+        self.is_extended = is_extended(self.config, sinks)
+        self._running = Running(model)
+        found = survey(model, self.decoder, self.num_layers, self._running)
+        check_windows(
+            model,
+            found,
+            self.layers,
+            context_length=self.context_length,
+            is_extended=self.is_extended,
+        )
+        self.num_kv_heads, self.head_dim = found.num_kv_heads, found.head_dim
+        self._says_windows = found.says_windows
+        self._head = LogitHead(model, self.decoder)
+        fuse_layers(model, self.decoder, self._running)
+        self._states = HiddenStates(self.decoder, self.num_layers)
 
     @classmethod
     def load(
@@ -146,24 +100,36 @@ class Target:
         attention_backend: str = "auto",
         trust_remote_code: bool = False,
     ) -> "Target":
-        """Load a folder or a Hub id.
+        """Load a folder or a Hub id, account for every tensor, and prove the model ours.
 
         Raises:
-            UsageError: `transformers` can't load it; the message carries its reason.
+            UsageError: it can't be loaded or is not whole, or its family can't be computed here.
         """
-        try:
-            model = AutoModelForCausalLM.from_pretrained(
-                str(path), dtype=dtype, trust_remote_code=trust_remote_code
-            )
-        except (OSError, ValueError, KeyError) as error:
-            raise UsageError(
-                f"can't load a target model from {path}: {error}",
-                hint="give an asset name (eaglebench assets list), a folder or a Hub id",
-            ) from error
+        model = load_model(path, dtype=dtype, device=device, trust_remote_code=trust_remote_code)
         sinks = read_sinks(Path(path), model.config.get_text_config())
         if sinks is not None:
             sinks = sinks.to(device=device, dtype=dtype)
-        return cls(model.to(device), attention_backend=attention_backend, sinks=sinks)
+        return cls.proved(model, attention_backend=attention_backend, sinks=sinks)
+
+    @classmethod
+    def proved(
+        cls,
+        model: PreTrainedModel,
+        *,
+        attention_backend: str = "auto",
+        sinks: Tensor | None = None,
+    ) -> "Target":
+        """A target whose logits were held against the model's own forward (`proof.py`).
+
+        Raises:
+            UsageError: they differ, or the family can't be computed here.
+        """
+        model.eval()
+        find_decoder(model)
+        own = own_logits(model, _context_length(model.config.get_text_config()))
+        target = cls(model, attention_backend=attention_backend, sinks=sinks)
+        prove(target._as_the_family_sees_it(), own)
+        return target
 
     def with_window(self, window: int | None) -> "Target":
         """The same model, its window layers seeing `window` positions; None is all of them.
@@ -180,11 +146,6 @@ class Target:
         return changed
 
     # --- facts --------------------------------------------------------------------------------
-
-    @property
-    def decoder(self) -> Any:
-        """The model without its language-model head."""
-        return self.model.model
 
     @property
     def vocab_size(self) -> int:
@@ -208,24 +169,13 @@ class Target:
 
     @property
     def context_length(self) -> int:
-        """Most positions the model was made for."""
-        return int(self.config.max_position_embeddings)
+        """Most positions: those the model was made for, of one rotary table (`rotary.py`)."""
+        return _context_length(self.config)
 
     @property
     def window(self) -> int | None:
         """Positions that window layers see, the current one included; None without such layers."""
         return max((form.window for form in self.layers if form.window is not None), default=None)
-
-    @property
-    def head_dim(self) -> int:
-        """Width of one attention head."""
-        given = getattr(self.config, "head_dim", None)
-        return int(given or self.hidden_size // self.config.num_attention_heads)
-
-    @property
-    def num_kv_heads(self) -> int:
-        """KV heads of a layer."""
-        return int(self.config.num_key_value_heads)
 
     @property
     def embedding(self) -> nn.Embedding:
@@ -288,39 +238,46 @@ class Target:
             UsageError: a state was asked for that this model does not show.
         """
         self._states.want(aux_layer_ids)
-        output = self.decoder(
-            input_ids=token_ids[None],
-            position_ids=positions[None],
-            use_cache=False,
-            paged=PagedCall(plan, pool, attention or self.attention, self.layers),
-        )
+        call = PagedCall(plan, pool, attention or self.attention, self.layers)
+        with self._running.forward(call):
+            output = self.decoder(
+                input_ids=token_ids[None], position_ids=positions[None], use_cache=False
+            )
         hidden: Tensor = output.last_hidden_state[0]
         aux = self._states.take(hidden)
         logits = self.lm_head_logits(hidden.index_select(0, logit_rows))
         return TargetOutput(logits, aux, torch.isfinite(hidden).all(dim=-1))
 
     def lm_head_logits(self, hidden: Tensor, token_ids: Tensor | None = None) -> Tensor:
-        """[num_rows, vocab] logits of normed hidden states, soft cap included.
+        """[num_rows, vocab] logits of normed hidden states, with all that the family does to them.
 
         Args:
             hidden: [num_rows, hidden].
             token_ids: [n] int64, columns that are wanted; None is all.
         """
-        head = self.model.get_output_embeddings()
-        weight, bias = head.weight, head.bias
-        if token_ids is not None:
-            weight = weight.index_select(0, token_ids)
-            bias = None if bias is None else bias.index_select(0, token_ids)
-        logits = linear(hidden, weight, bias)
-        softcap = getattr(self.config, "final_logit_softcapping", None)
-        return logits if softcap is None else torch.tanh(logits / softcap) * softcap
+        return self._head(hidden, token_ids)
+
+    def _as_the_family_sees_it(self) -> "Target":
+        """Without windows and sinks that its own code does not know (`layer_form.py`)."""
+        if not self.is_extended:
+            return self
+        plain = copy(self)
+        plain.layers = tuple(
+            LayerForm(form.window if self._says_windows else None) for form in self.layers
+        )
+        return plain
 
 
-def _stop_token_ids(model: PreTrainedModel) -> tuple[int, ...]:
-    """End tokens of the generation config and the config, one or several."""
-    found: set[int] = set()
-    for source in (getattr(model, "generation_config", None), model.config):
-        ids = getattr(source, "eos_token_id", None)
-        if ids is not None:
-            found.update([ids] if isinstance(ids, int) else ids)
-    return tuple(sorted(found))
+def _warnings(config: Any, stop_ids: Sequence[int]) -> tuple[str, ...]:
+    """What the user should know of this target."""
+    changing = [
+        f"its rotary kind {kind} changes with the length; the context ends at {end} positions, up to "
+        "which every row has one table"
+        for kind, end in kinds_by_length(config)
+    ]
+    return (*changing, *stop_token_warnings(stop_ids, int(config.vocab_size)))
+
+
+def _context_length(config: Any) -> int:
+    positions, limit = int(config.max_position_embeddings), table_limit(config)
+    return positions if limit is None else min(positions, limit)

@@ -1,6 +1,7 @@
 """Models loaded by folder into a runtime, and a trace of what they do."""
 
 import json
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -76,3 +77,28 @@ def test_a_trace_is_written_even_after_an_error(tmp_path: Path) -> None:
 
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert any("aten::mm" in str(event.get("name")) for event in events)
+
+
+def test_a_tokenizer_with_more_ids_than_the_target_is_told(tmp_path: Path) -> None:
+    """A prompt with one of them is refused; the others run."""
+    folder = tmp_path / "target"
+    shutil.copytree(TINY, folder)
+    path = folder / "tokenizer.json"
+    document = json.loads(path.read_text())
+    extra = dict(document["added_tokens"][-1], id=260, content="<extra>")
+    document["added_tokens"].append(extra)
+    path.write_text(json.dumps(document))
+
+    runtime = load_embedded(make_choice(target=str(folder), draft=None))
+
+    assert runtime.info.warnings == (
+        "the tokenizer has 261 ids, the target 260; a prompt with one of the others is refused",
+    )
+    assert runtime.tokenizer.encode("<extra>") == [260]
+
+
+def test_the_threads_in_use_are_described() -> None:
+    """Whoever chose them; a CPU is no accelerator."""
+    info = load_embedded(make_choice(num_threads=1)).info
+
+    assert (info.num_threads, info.accelerator) == (1, None)

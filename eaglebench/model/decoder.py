@@ -1,0 +1,68 @@
+"""The parts of a causal LM that the engine works with, found in whatever family it is."""
+
+from typing import Any, NoReturn
+
+from torch import nn
+from transformers import PreTrainedModel
+
+from eaglebench.errors import UsageError
+
+_FINAL_NORMS = ("norm", "final_layernorm", "final_layer_norm", "ln_f", "embedding_norm")
+
+
+def refusal(model: PreTrainedModel, reason: str) -> UsageError:
+    """The error that says that a model can't be a target, by its name."""
+    kind = model.config.get_text_config().model_type
+    return UsageError(
+        f"{type(model).__name__} (model_type {kind}) can't be a target here: {reason}",
+        hint="docs/targets.md says what a target has to be like",
+    )
+
+
+def refuse(model: PreTrainedModel, reason: str) -> NoReturn:
+    """Say that a model can't be a target.
+
+    Raises:
+        UsageError: always.
+    """
+    raise refusal(model, reason)
+
+
+def find_decoder(model: PreTrainedModel) -> Any:
+    """The model without its language-model head.
+
+    Raises:
+        UsageError: it has none, or one that is not a stack of decoder layers.
+    """
+    config = model.config.get_text_config()
+    if getattr(config, "is_encoder_decoder", False):
+        refuse(model, "it is an encoder with a decoder; a target is a decoder alone")
+    for name in ("num_hidden_layers", "hidden_size", "vocab_size", "max_position_embeddings"):
+        value = getattr(config, name, None)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            refuse(model, f"its config has {name} {value!r}; expected a whole number above 0")
+    parts = (model.get_decoder(), model.base_model, getattr(model, "model", None))
+    stacks = (each for each in parts if _is_stack(each, config.num_hidden_layers))
+    decoder = next((each for each in stacks if each is not model), None)
+    if decoder is None:
+        count = config.num_hidden_layers
+        refuse(model, f"no part of it is a decoder with one list of {count} layers")
+    if not isinstance(model.get_output_embeddings(), nn.Module):
+        refuse(model, "it has no language-model head")
+    return decoder
+
+
+def _is_stack(part: Any, count: int) -> bool:
+    return isinstance(part, nn.Module) and decoder_layers(part, count) is not None
+
+
+def decoder_layers(decoder: nn.Module, count: int) -> nn.ModuleList | None:
+    """The list of its `count` layers, under whatever name."""
+    lists = [each for each in decoder.children() if isinstance(each, nn.ModuleList)]
+    return next((each for each in lists if len(each) == count), None)
+
+
+def final_norm(decoder: nn.Module) -> nn.Module | None:
+    """What the last layer's state goes through, where there is such a thing."""
+    found = (getattr(decoder, name, None) for name in _FINAL_NORMS)
+    return next((each for each in found if isinstance(each, nn.Module)), None)

@@ -5,7 +5,7 @@ float64 and the tiny pair, with and without window layers. The oracle decodes pl
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import product
+from itertools import pairwise, product, takewhile
 from typing import NamedTuple
 
 import pytest
@@ -259,3 +259,48 @@ def test_more_branches_accept_more() -> None:
         return sum(o.counters.verify_steps for o in observed.values())
 
     assert steps(tree) < steps(chain)
+
+
+def cached_by_hand(prompt: Sequence[int], earlier: Sequence[Sequence[int]], page_size: int) -> int:
+    """Slots found again, from a plain list of what was known when earlier requests ended.
+
+    A slot holds a token's state and its successor, so a common beginning of n tokens has n - 1 slots
+    in common; the last token of a prompt is always computed.
+    """
+    most = 0
+    for known in earlier:
+        pairs = zip(pairwise(prompt), pairwise(known), strict=False)
+        most = max(most, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    return most // page_size * page_size
+
+
+@pytest.mark.parametrize("page_size", [1, 4, 16])
+@pytest.mark.parametrize("topk", [1, 4])
+def test_cached_tokens_are_those_counted_by_hand(topk: int, page_size: int) -> None:
+    """One request after another, nothing evicted: every hit to the slot, chains and trees alike."""
+    steps = 3
+    cell = Cell(topk, steps, page_size, num_draft_tokens=usual_draft_tokens(steps, topk))
+    observed = run_arm("radix", cell)
+    earlier: list[tuple[int, ...]] = []
+    hits = []
+    for request in make_requests():
+        prompt = tuple(request.prompt_token_ids)
+        hits.append(cached_by_hand(prompt, earlier, page_size))
+        assert observed[request.request_id].counters.cached_tokens == hits[-1]
+        earlier.append((*prompt, *observed[request.request_id].output_token_ids))
+    assert len(set(hits)) > 2
+
+
+def test_a_scarce_pool_evicts_and_preempts_and_changes_no_token() -> None:
+    """Trees of four requests at once in a pool for little more than one of them."""
+    knobs = make_knobs(
+        "radix", steps=4, eagle_topk=4, num_draft_tokens=16, parallel=4, max_total_tokens=160
+    )
+
+    observed = run_all(make_engine(knobs), make_requests())
+
+    assert expected_outputs(None) == {n: o.output_token_ids for n, o in observed.items()}
+    counters = [o.counters for o in observed.values()]
+    assert sum(c.preemptions for c in counters) > 0
+    assert sum(c.evictions for c in counters) > 0
+    assert sum(c.accepted for c in counters) > 0

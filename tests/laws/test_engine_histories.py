@@ -22,6 +22,7 @@ from eaglebench.engine.request import EngineRequest
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool, LayerPools
 from eaglebench.kv.window import PagePairAllocator
+from eaglebench.spec.shape import DraftShape
 from tests.engines import (
     hybrid_models,
     make_engine,
@@ -82,6 +83,7 @@ class EngineHistory(RuleBasedStateMachine):
     engine: Engine
     window: ClassVar[int | None] = None
     ratio: ClassVar[float] = 0.8
+    topks: ClassVar[tuple[int, ...]] = (1,)
 
     @property
     def models(self) -> Models:
@@ -93,6 +95,8 @@ class EngineHistory(RuleBasedStateMachine):
         chunk=st.sampled_from([None, 3, 16, 40]),
         parallel=st.integers(1, 4),
         steps=st.integers(1, 4),
+        branches=st.integers(0, 5),
+        nodes=st.integers(1, 24),
         pool=st.sampled_from([192, 256, 512]),
         preallocation=st.sampled_from(["none", "lookahead-blocks", "covered"]),
     )
@@ -102,14 +106,21 @@ class EngineHistory(RuleBasedStateMachine):
         chunk: int | None,
         parallel: int,
         steps: int,
+        branches: int,
+        nodes: int,
         pool: int,
         preallocation: str,
     ) -> None:
         """An engine with these knobs."""
+        topk = self.topks[branches % len(self.topks)]
+        most = DraftShape(steps, topk, nodes).num_candidates
+        num_nodes = steps if topk == 1 else min(nodes, most)
         self.engine = make_engine(
             make_knobs(
                 "radix",
                 steps=steps,
+                eagle_topk=topk,
+                num_draft_tokens=num_nodes + 1,
                 page_size=page_size,
                 chunked_prefill_size=chunk,
                 parallel=parallel,
@@ -202,11 +213,18 @@ EngineHistory.TestCase.settings = settings(
 TestEngineHistory = EngineHistory.TestCase
 
 
+class TreeHistory(EngineHistory):
+    """Trees: accepted nodes move to the front, scratch comes and goes."""
+
+    topks = (2, 4)
+
+
 class SmallWindowHistory(EngineHistory):
     """A window of five beside a scarce pool of its own: window pages are evicted all the time."""
 
     window = 5
     ratio = 0.35
+    topks = (1, 3)
 
 
 class WideWindowHistory(EngineHistory):
@@ -214,14 +232,16 @@ class WideWindowHistory(EngineHistory):
 
     window = 33
     ratio = 0.6
+    topks = (1, 3)
 
 
-for history in (SmallWindowHistory, WideWindowHistory):
+for history in (TreeHistory, SmallWindowHistory, WideWindowHistory):
     history.TestCase.settings = settings(
         max_examples=15,
         stateful_step_count=20,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
+TestTreeHistory = TreeHistory.TestCase
 TestSmallWindowHistory = SmallWindowHistory.TestCase
 TestWideWindowHistory = WideWindowHistory.TestCase

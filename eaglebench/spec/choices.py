@@ -41,11 +41,14 @@ def rank_best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
         [num_rows, count + 1] scores, falling, and [num_rows, count] int64 columns of the best; of
         equal scores the lowest column comes first.
     """
-    best, columns = torch.topk(scores, count + 1, dim=-1)
-    if bool((best[:, count - 1] == best[:, count]).any()):
-        # `topk` may keep any of those equal at the cut; sorting whole rows is slow, and rare
-        best, columns = torch.sort(scores, dim=-1, descending=True, stable=True)
-        return best[:, : count + 1], columns[:, :count]
-    columns = torch.sort(columns[:, :count], dim=-1).values
+    best, found = torch.topk(scores, count + 1, dim=-1)
+    cut = best[:, count - 1 : count]
+    # of those equal at the cut `topk` may take any; of columns counted down it takes the lowest
+    from_left = torch.arange(scores.shape[-1], 0, -1, dtype=torch.int32, device=scores.device)
+    tied = torch.topk((scores == cut) * from_left, count, dim=-1).indices
+    is_above = best[:, :count] > cut
+    rank = torch.arange(count, device=scores.device) - is_above.sum(dim=-1, keepdim=True)
+    columns = torch.where(is_above, found[:, :count], tied.gather(1, rank.clamp(min=0)))
+    columns = torch.sort(columns, dim=-1).values
     order = torch.sort(scores.gather(1, columns), dim=-1, descending=True, stable=True).indices
     return best, columns.gather(1, order)

@@ -6,15 +6,32 @@ import torch
 from eaglebench.spec.choices import rank_best
 
 
-@pytest.mark.parametrize("num_values", [2, 5, 10_000])
-def test_the_best_are_those_of_a_stable_sort(num_values: int) -> None:
+def assert_best(scores: torch.Tensor, count: int) -> None:
+    """As a stable sort of whole rows has it."""
+    best, columns = rank_best(scores, count)
+
+    wanted, order = torch.sort(scores, dim=-1, descending=True, stable=True)
+    assert torch.equal(best, wanted[:, : count + 1])
+    assert torch.equal(columns, order[:, :count])
+
+
+@pytest.mark.parametrize("count", [1, 4, 11])
+@pytest.mark.parametrize("num_values", [1, 2, 5, 10_000])
+def test_the_best_are_those_of_a_stable_sort(num_values: int, count: int) -> None:
     """Few values are ties everywhere, the cut included; many are none."""
     generator = torch.Generator().manual_seed(num_values)
     for _ in range(50):
-        scores = torch.randint(num_values, (3, 12), generator=generator).double()
+        assert_best(torch.randint(num_values, (3, 12), generator=generator).double(), count)
 
-        best, columns = rank_best(scores, 4)
 
-        wanted, order = torch.sort(scores, dim=-1, descending=True, stable=True)
-        assert torch.equal(best, wanted[:, :5])
-        assert torch.equal(columns, order[:, :4])
+def test_ties_of_bfloat16_logits_are_ranked_by_column() -> None:
+    """Many rows of a large vocabulary tie at the cut there; some logits are impossible."""
+    generator = torch.Generator().manual_seed(0)
+    logits = (4 * torch.randn((64, 16_384), generator=generator)).bfloat16()
+    logits[:, ::7] = float("-inf")
+    scores = torch.log_softmax(logits.float(), dim=-1)
+    ranked = torch.sort(scores, dim=-1, descending=True).values
+
+    assert int((ranked[:, 7] == ranked[:, 8]).sum()) > 8
+    assert_best(scores, 8)
+    assert_best(torch.full((2, 9), float("-inf")), 8)

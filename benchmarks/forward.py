@@ -20,9 +20,10 @@ from transformers import AutoModelForCausalLM
 
 import eaglebench
 from eaglebench.assets.cache import cache_root
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 
 HEAD = Path(eaglebench.__file__).parent / "data" / "smollm2-135m-eagle3"

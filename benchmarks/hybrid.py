@@ -18,7 +18,8 @@ import torch
 
 from eaglebench.assets.cache import cache_root
 from eaglebench.kv.window import slots_in_front
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 
 CPU = torch.device("cpu")

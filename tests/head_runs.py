@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.heads.head import DraftHead
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from tests.checkpoints import HIDDEN, VOCAB, make_model
 from tests.plain_heads import PlainHead

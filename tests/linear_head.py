@@ -17,8 +17,9 @@ from torch import Tensor
 
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import greedy_decode
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.heads.loading import load_head
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from tests.engines import make_request, make_rule, tiny_models
 from tests.prompts import question_prompts

@@ -21,9 +21,10 @@ from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
-from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
+from eaglebench.model.attention_plan import AttentionPlan, make_plan
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.spec.drafter import ExtendRow
 from eaglebench.spec.tree import TreeGrowth
 from eaglebench.spec.tree_drafter import TreeDrafter

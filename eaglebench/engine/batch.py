@@ -10,7 +10,8 @@ from torch import Tensor
 
 from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
 from eaglebench.kv.window import WindowSlots, slots_in_front
-from eaglebench.model.attention_plan import AttentionPlan, PlanRow, Tree, make_plan
+from eaglebench.model.attention_plan import AttentionPlan, make_plan
+from eaglebench.model.plan_row import PlanRow, Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

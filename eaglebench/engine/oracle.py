@@ -16,7 +16,8 @@ from eaglebench.engine.models import Models
 from eaglebench.engine.stopping import StopRule, StopWatch
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
+from eaglebench.model.attention_plan import AttentionPlan, make_plan
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import TargetOutput
 from eaglebench.spec.choices import choose_greedy
 from eaglebench.spec.sampling import coin

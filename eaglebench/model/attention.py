@@ -4,7 +4,7 @@ The plan says which tokens belong together and where their context lies (`attent
 passed in, nothing is global.
 
 Two implementations of one seam: `LoopAttention` takes the requests one after another (CPU),
-`PaddedAttention` all at once in a padded batch without a host sync (CUDA).
+`PaddedAttention` those of like length at once in padded batches without a host sync (CUDA).
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from torch import Tensor
 
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import AttentionPlan, PaddedIndex, RowSpan
+from eaglebench.model.attention_plan import AttentionPlan, RowSpan
+from eaglebench.model.padded_plan import PaddedGroup
 
 BACKENDS = ("loop", "padded")
 
@@ -177,7 +178,11 @@ def _plain_attention(
 
 
 class PaddedAttention:
-    """All requests at once in a padded batch; nothing is read back to the host."""
+    """Rows of like length at once in padded batches; nothing is read back to the host.
+
+    Query heads that share a KV head are folded into the queries, so that no kernel has to know of
+    groups: with a mask the fast ones do not.
+    """
 
     def __call__(
         self,
@@ -191,47 +196,43 @@ class PaddedAttention:
     ) -> Tensor:
         """See `PagedAttention`."""
         pool.write(layer, plan.slot_mapping, key, value)
-        index = plan.padded
-        if index is None:
+        if plan.padded is None:
             raise UsageError("this plan was made for the loop, not for the padded batch")
-        batch, num_queries = index.queries.shape
-        num_keys = index.slots.shape[1]
-        keys, values = (
-            each.view(each.shape[0], batch, num_keys, -1).transpose(0, 1)
-            for each in pool.gather(layer, index.slots.reshape(-1))
-        )
-        padded = query.index_select(0, index.queries.reshape(-1))
-        padded = padded.view(batch, num_queries, *query.shape[1:]).transpose(1, 2)
-        groups = padded.shape[1] // keys.shape[1]
-        seen = _allowed(index, form.window)[:, None]
-        if form.softcap is None and form.sinks is None:
-            attended = F.scaled_dot_product_attention(
-                padded, keys, values, attn_mask=seen, scale=form.scale, enable_gqa=groups > 1
-            )
-        else:
-            bias = torch.zeros(seen.shape, dtype=query.dtype, device=query.device)
-            sinks = None
-            if form.sinks is not None:
-                sinks = form.sinks.view(1, -1, 1, 1).expand(batch, -1, num_queries, 1)
-            attended = _plain_attention(
-                padded,
-                keys.repeat_interleave(groups, dim=1),
-                values.repeat_interleave(groups, dim=1),
-                bias.masked_fill_(~seen, float("-inf")),
-                form,
-                sinks,
-            )
-        flat = attended.transpose(1, 2).reshape(batch * num_queries, *query.shape[1:])
-        return flat.index_select(0, index.scatter)
+        outputs = [
+            _attend_padded(query, *pool.gather(layer, group.slots.reshape(-1)), group, form)
+            for group in plan.padded.groups
+        ]
+        return torch.cat(outputs).index_select(0, plan.padded.scatter)
 
 
-def _allowed(index: PaddedIndex, window: int | None) -> Tensor:
-    """[B, Q, C] bool; a padding query sits at position 0 and sees key 0 only."""
-    keys, position = index.key_position[:, None], index.position[:, :, None]
-    seen = keys <= position
-    if window is not None:
-        seen = seen & (keys > position - window)
-    return seen if index.hidden is None else seen & ~index.hidden
+def _attend_padded(
+    query: Tensor, keys: Tensor, values: Tensor, group: PaddedGroup, form: AttentionForm
+) -> Tensor:
+    """[B * Q, num_heads, head_dim] of a group, from the K and V of all its slots."""
+    batch, num_queries = group.queries.shape
+    num_heads, head_dim = query.shape[1:]
+    num_kv_heads = keys.shape[0]
+    groups = num_heads // num_kv_heads
+    keys, values = (
+        each.view(num_kv_heads, batch, -1, head_dim).transpose(0, 1) for each in (keys, values)
+    )
+    folded = (
+        query.index_select(0, group.queries.reshape(-1))
+        .view(batch, num_queries, num_kv_heads, groups, head_dim)
+        .permute(0, 2, 3, 1, 4)
+        .reshape(batch, num_kv_heads, groups * num_queries, head_dim)
+    )
+    sinks = None
+    if form.sinks is not None:
+        per_query = form.sinks.view(1, num_kv_heads, groups, 1).expand(batch, -1, -1, num_queries)
+        sinks = per_query.reshape(batch, num_kv_heads, groups * num_queries, 1)
+    bias = group.bias(query.dtype, form.window, groups)
+    return (
+        attend(folded, keys, values, bias, form, sinks)
+        .view(batch, num_kv_heads, groups, num_queries, head_dim)
+        .permute(0, 3, 1, 2, 4)
+        .reshape(batch * num_queries, num_heads, head_dim)
+    )
 
 
 def make_attention(backend: str) -> PagedAttention:

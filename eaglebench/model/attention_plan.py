@@ -17,41 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-
-@dataclass(frozen=True, slots=True)
-class PlanRow:
-    """One request's part of a forward.
-
-    Attributes:
-        slots: [context_len] int64 slots of everything it may look at; the last `num_queries` are
-            the ones this forward writes.
-        num_queries: tokens it computes.
-        tree: where the last keys are nodes of a tree; None is a causal run.
-    """
-
-    slots: NDArray[np.int64]
-    num_queries: int
-    tree: "Tree | None" = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """Nodes among a request's last keys; the last of them are its queries.
-
-    Attributes:
-        seen: [num_queries, num_nodes] bool: which nodes each query sees, itself included;
-            everything before the nodes is seen by all, as far as the layer's window reaches.
-        depths: [num_nodes] int64 positions of the nodes, counted from the first of them: windows
-            reach over positions, and siblings share one.
-    """
-
-    seen: NDArray[np.bool_]
-    depths: NDArray[np.int64]
+from eaglebench.model.padded_plan import PaddedPlan, pad
+from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.upload import upload
 
 
 @dataclass(frozen=True, slots=True)
 class TreeTail:
-    """A `Tree` on the device."""
+    """The `Tree` of a row, on the device."""
 
     seen: Tensor
     depths: Tensor
@@ -114,40 +87,19 @@ class RowSpan:
 
 
 @dataclass(slots=True)
-class PaddedIndex:
-    """Index tensors of a padded batch: B requests, Q queries and C keys at most.
-
-    Attributes:
-        queries: [B, Q] int64 rows of the flattened batch; padding repeats row 0.
-        slots: [B, C] int64; padding is slot 0, the dummy page's first.
-        position: [B, Q] int64 position of each query; padding sits at position 0.
-        key_position: [B, C] int64 position of each key; padding counts on.
-        hidden: [B, Q, C] bool keys of a tree that a query does not see; None without trees.
-        scatter: [num_tokens] int64 into B * Q, where each token's output is found.
-    """
-
-    queries: Tensor
-    slots: Tensor
-    position: Tensor
-    key_position: Tensor
-    hidden: Tensor | None
-    scatter: Tensor
-
-
-@dataclass(slots=True)
 class AttentionPlan:
     """What one forward writes and attends to.
 
     Attributes:
         slot_mapping: [num_tokens] int64 slots written, in batch order.
         rows: the requests of the batch, for the loop.
-        padded: index tensors, for the padded batch.
+        padded: groups of rows, for the padded batch.
         window: the same tokens as window layers see them, where those have a pool of their own.
     """
 
     slot_mapping: Tensor
     rows: tuple[RowSpan, ...]
-    padded: PaddedIndex | None
+    padded: PaddedPlan | None
     window: "AttentionPlan | None" = None
 
 
@@ -155,23 +107,23 @@ def make_plan(rows: Sequence[PlanRow], *, device: torch.device, backend: str) ->
     """Plan one forward over these rows."""
     mapping = np.concatenate([row.slots[len(row.slots) - row.num_queries :] for row in rows])
     if backend == "padded":
-        return AttentionPlan(_to(mapping, device), (), _pad(rows, device))
+        written, padded = pad(rows, mapping, device)
+        return AttentionPlan(written, (), padded)
+    trees = [row.tree for row in rows if row.tree is not None]
+    numbers = upload(
+        [mapping, *(row.slots for row in rows), *(tree.depths for tree in trees)], device
+    )
+    written, *slots = numbers[: 1 + len(rows)]
+    seen = upload([tree.seen for tree in trees], device)
+    tails = iter([TreeTail(*each) for each in zip(seen, numbers[1 + len(rows) :], strict=True)])
     spans: list[RowSpan] = []
     start = 0
-    for row in rows:
+    for row, mine in zip(rows, slots, strict=True):
         end = start + row.num_queries
-        spans.append(
-            RowSpan(
-                start,
-                end,
-                len(row.slots),
-                _to(row.slots, device),
-                _ascending_run(row.slots),
-                _tail(row, device),
-            )
-        )
+        tail = None if row.tree is None else next(tails)
+        spans.append(RowSpan(start, end, len(row.slots), mine, _ascending_run(row.slots), tail))
         start = end
-    return AttentionPlan(_to(mapping, device), tuple(spans), None)
+    return AttentionPlan(written, tuple(spans), None)
 
 
 def _allowed_in_tree(tail: TreeTail, context_len: int, window: int | None) -> Tensor:
@@ -187,53 +139,9 @@ def _allowed_in_tree(tail: TreeTail, context_len: int, window: int | None) -> Te
     return seen & (keys > at[-num_queries:, None] - window)
 
 
-def _tail(row: PlanRow, device: torch.device) -> TreeTail | None:
-    if row.tree is None:
-        return None
-    seen = torch.from_numpy(np.ascontiguousarray(row.tree.seen)).to(device)
-    return TreeTail(seen, _to(row.tree.depths, device))
-
-
-def _to(values: NDArray[np.int64], device: torch.device) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values)).to(device)
-
-
 def _ascending_run(slots: NDArray[np.int64]) -> int | None:
     """First slot if the slots are one ascending run."""
     first, count = int(slots[0]), len(slots)
     if first < 0 or int(slots[-1]) - first != count - 1:
         return None
     return first if bool((slots[1:] - slots[:-1] == 1).all()) else None
-
-
-def _pad(rows: Sequence[PlanRow], device: torch.device) -> PaddedIndex:
-    num_queries = max(row.num_queries for row in rows)
-    num_keys = max(len(row.slots) for row in rows)
-    shape = (len(rows), num_queries)
-    queries = np.zeros(shape, dtype=np.int64)
-    position = np.zeros(shape, dtype=np.int64)
-    slots = np.zeros((len(rows), num_keys), dtype=np.int64)
-    key_position = np.tile(np.arange(num_keys, dtype=np.int64), (len(rows), 1))
-    hidden = np.zeros((len(rows), num_queries, num_keys), dtype=np.bool_)
-    scatter = []
-    start = 0
-    for index, row in enumerate(rows):
-        count, context = row.num_queries, len(row.slots)
-        queries[index, :count] = np.arange(start, start + count)
-        position[index, :count] = np.arange(context - count, context)
-        slots[index, :context] = row.slots
-        scatter.append(index * num_queries + np.arange(count))
-        start += count
-        if row.tree is not None:
-            front = context - len(row.tree.depths)
-            hidden[index, :count, front:context] = ~row.tree.seen
-            key_position[index, front:context] = front + row.tree.depths
-            position[index, :count] = front + row.tree.depths[-count:]
-    return PaddedIndex(
-        queries=_to(queries, device),
-        slots=_to(slots, device),
-        position=_to(position, device),
-        key_position=_to(key_position, device),
-        hidden=torch.from_numpy(hidden).to(device) if hidden.any() else None,
-        scatter=_to(np.concatenate(scatter), device),
-    )

@@ -22,8 +22,9 @@ from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.heads.head import DraftHead
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.proposal import NOTHING_PROPOSED, DraftOdds, Proposal, chain
 from eaglebench.spec.sampling import Sampler, coin

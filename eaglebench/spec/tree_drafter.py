@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.model.attention_plan import PlanRow, Tree, make_plan
+from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.plan_row import PlanRow, Tree
 from eaglebench.spec.choices import rank_best
 from eaglebench.spec.drafter import DraftOutcome, Extender, ExtendRow
 from eaglebench.spec.proposal import NOTHING_PROPOSED, ROOT, Proposal

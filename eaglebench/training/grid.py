@@ -13,7 +13,8 @@ from torch import Tensor
 
 from eaglebench.kv.pool import DUMMY_SLOTS, KVPool
 from eaglebench.model.attention import AttentionForm, LoopAttention, attend
-from eaglebench.model.attention_plan import AttentionPlan, PlanRow, make_plan
+from eaglebench.model.attention_plan import AttentionPlan, make_plan
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 
 

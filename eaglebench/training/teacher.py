@@ -15,7 +15,8 @@ from torch import Tensor
 
 from eaglebench.kv.pool import DUMMY_SLOTS
 from eaglebench.model.attention import LoopAttention
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from eaglebench.training.conversation import Conversation
 

@@ -10,8 +10,9 @@ from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import greedy_decode
 from eaglebench.model.attention import BACKENDS, AttentionForm, make_attention
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.heads.loading import load_head
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from tests.engines import (
     TINY,

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 from eaglebench.model.attention import BACKENDS
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 
 CONTEXT = 512

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from eaglebench.errors import CheckpointError
 from eaglebench.kv.window import slots_in_front
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.layer_form import layer_forms
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from tests.hybrids import FAMILIES, MIXED, VOCAB, WINDOW, make_hybrid
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from eaglebench.errors import UsageError
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from tests.checkpoints import FAMILIES, HIDDEN, LAYERS, VOCAB, make_model
 

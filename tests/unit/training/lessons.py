@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from eaglebench.training.conversation import Conversation
 from tests.engines import byte_ids

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError, UsageError
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.checkpoint import canonical_name, read_tensors
 from eaglebench.model.heads.conversion import convert, save_converted
 from eaglebench.model.heads.fit import TargetFacts, facts_of
@@ -19,6 +19,7 @@ from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.published import read_published
 from eaglebench.model.heads.written_config import Verifier
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from tests.checkpoints import (
     AUX_LAYER_IDS,

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from tests.checkpoints import (
     DRAFT_VOCAB,

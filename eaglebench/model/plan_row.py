@@ -1,0 +1,37 @@
+"""What one request brings to a forward."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Nodes among a request's last keys; the last of them are its queries.
+
+    Attributes:
+        seen: [num_queries, num_nodes] bool: which nodes each query sees, itself included;
+            everything before the nodes is seen by all, as far as the layer's window reaches.
+        depths: [num_nodes] int64 positions of the nodes, counted from the first of them: windows
+            reach over positions, and siblings share one.
+    """
+
+    seen: NDArray[np.bool_]
+    depths: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """One request's part of a forward.
+
+    Attributes:
+        slots: [context_len] int64 slots of everything it may look at; the last `num_queries` are
+            the ones this forward writes.
+        num_queries: tokens it computes.
+        tree: where the last keys are nodes of a tree; None is a causal run.
+    """
+
+    slots: NDArray[np.int64]
+    num_queries: int
+    tree: Tree | None = None

@@ -20,9 +20,10 @@ from transformers import PreTrainedModel
 
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.decoder import refusal, refuse
 from eaglebench.model.foreign import foreign_code
+from eaglebench.model.plan_row import PlanRow
 
 if TYPE_CHECKING:
     from eaglebench.model.target import Target

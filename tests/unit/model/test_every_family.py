@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from eaglebench.errors import UsageError
-from eaglebench.model.attention_plan import PlanRow, make_plan
+from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from tests.families import CONTEXT, VOCAB, families, is_composite, make_family
 

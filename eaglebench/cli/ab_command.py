@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eaglebench.cli.effects import HAS_RANGE, StatedCommand, always
 from eaglebench.cli.exit_codes import verdict_code
 from eaglebench.errors import UsageError
 
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 _SETTLED = ("-o", "--output-dir", "--pairs", "--resume", "--progress", "--format", "--dry-run")
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(
+    cls=StatedCommand,
+    needs=always("ref_a", "ref_b", "pairs", "allowed", "strict", "output_dir")
+    | {"precision": HAS_RANGE},
+    context_settings={"ignore_unknown_options": True},
+)
 @click.option("--a", "ref_a", required=True, metavar="REF", help="The version to be held against.")
 @click.option("--b", "ref_b", required=True, metavar="REF", help="The version in question.")
 @click.argument("suite")

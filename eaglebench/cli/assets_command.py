@@ -13,6 +13,7 @@ from rich.table import Table
 from eaglebench.assets.catalog import CATALOG, Asset
 from eaglebench.assets.fetch import asset, ensure_asset, path_of, verify_asset
 from eaglebench.assets.progress import Listener
+from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.errors import AssetError, UsageError
 
 ASSET_NAME = click.Choice(tuple(CATALOG))
@@ -24,7 +25,7 @@ def assets() -> None:
     """Models, heads and questions that can be had by name."""
 
 
-@assets.command("list")
+@assets.command("list", cls=StatedCommand, needs=always("output_format"))
 @click.option(
     "--format", "output_format", type=click.Choice(("table", "json")), default="table", help="How."
 )
@@ -39,7 +40,7 @@ def list_assets(output_format: str) -> None:
     Console().print(table)
 
 
-@assets.command()
+@assets.command(cls=StatedCommand, needs=always("source", "force"))
 @click.argument("names", type=ASSET_NAME, nargs=-1, required=True)
 @click.option(
     "--from",
@@ -60,7 +61,7 @@ def fetch(names: tuple[str, ...], source: Path | None, *, force: bool) -> None:
         click.echo(path)
 
 
-@assets.command()
+@assets.command(cls=StatedCommand, needs={})
 @click.argument("names", type=ASSET_NAME, nargs=-1)
 def verify(names: tuple[str, ...]) -> None:
     """Check NAMES, or everything that is here, against the recorded SHA-256."""
@@ -82,7 +83,7 @@ def verify(names: tuple[str, ...]) -> None:
         )
 
 
-@assets.command()
+@assets.command(cls=StatedCommand, needs={})
 @click.argument("name", type=ASSET_NAME)
 def path(name: str) -> None:
     """Where NAME lies on this machine."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eaglebench.cli.effects import StatedCommand, always, without
 from eaglebench.cli.exit_codes import verdict_code
 from eaglebench.errors import StorageError, UsageError
 
@@ -26,7 +27,9 @@ def baseline() -> None:
     """Snapshots of good runs that later runs are judged against."""
 
 
-@baseline.command()
+@baseline.command(
+    cls=StatedCommand, needs=always("reason", "allow_dirty", "allow_untrusted", "output_dir")
+)
 @click.argument("name")
 @click.argument("run", default="latest")
 @_REASON
@@ -56,7 +59,11 @@ def save(
     _write(name, run, reason, output_dir, allowed)
 
 
-@baseline.command()
+@baseline.command(
+    cls=StatedCommand,
+    needs=always("from_ci", "reason", "allow_dirty", "allow_untrusted", "output_dir")
+    | {"run": without("from_ci")},
+)
 @click.argument("name")
 @click.argument("run", default="latest")
 @click.option(
@@ -89,7 +96,7 @@ def accept(
     _write(name, chosen, reason, output_dir, allowed)
 
 
-@baseline.command("list")
+@baseline.command("list", cls=StatedCommand, needs=always("output_dir"))
 @_OUTPUT
 def list_all(output_dir: str) -> None:
     """List baselines."""
@@ -117,7 +124,7 @@ def list_all(output_dir: str) -> None:
     stdout_console().print(table)
 
 
-@baseline.command()
+@baseline.command(cls=StatedCommand, needs=always("output_dir"))
 @click.argument("name")
 @_OUTPUT
 def show(name: str, output_dir: str) -> None:
@@ -149,7 +156,7 @@ def show(name: str, output_dir: str) -> None:
     stdout_console().print(table)
 
 
-@baseline.command()
+@baseline.command(cls=StatedCommand, needs=always("output_dir"))
 @click.argument("name")
 @click.argument("run", default="latest")
 @_OUTPUT
@@ -158,7 +165,7 @@ def diff(name: str, run: str, output_dir: str) -> int:
     return _print_diff(name, run, output_dir)
 
 
-@baseline.command()
+@baseline.command(cls=StatedCommand, needs=always("output_dir"))
 @click.argument("name")
 @_OUTPUT
 def rm(name: str, output_dir: str) -> None:

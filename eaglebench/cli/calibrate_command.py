@@ -4,10 +4,18 @@ from pathlib import Path
 
 import click
 
+from eaglebench.cli.effects import HAS_RANGE, StatedCommand, always, sources_of
 from eaglebench.contracts.knobs import AGAIN
 
 
-@click.command()
+@click.command(
+    cls=StatedCommand,
+    needs=always(
+        *("dtypes", "parallel", "arm", "pairs", "num_questions", "max_new_tokens"),
+        *("model", "page_size", "progress", "output_dir"),
+    )
+    | {"precision": HAS_RANGE},
+)
 @click.argument("suite", default="tiny")
 @click.option(
     "--dtype", "dtypes", default="float32", show_default=True, help="One or more, with commas."
@@ -50,6 +58,7 @@ def calibrate(
     output = RunOutput(output_dir=output_dir, progress=progress, is_json=False)
     given = {name: value for name, value in options.items() if value is not None}
     axes = {"parallel": _numbers(parallel), "page_size": (page_size,)}
+    sources = sources_of(click.get_current_context())
     rows = []
     for dtype in dtypes.split(","):
         settings = {
@@ -59,7 +68,8 @@ def calibrate(
             "arms": (arm, arm + AGAIN),
             "experiment_name": f"calibrate-{suite}",
         }
-        folder = measure_quietly(prepare(suite, settings, resume=None, output=output), output)
+        plan = prepare(suite, settings, resume=None, output=output, sources=sources)
+        folder = measure_quietly(plan, output)
         run = load_run(RunFolder(Path(folder.path)))
         refuse_untrusted(run.run_id, doubts_of(run))
         rows += [NoiseRow(str(run.models["dtype"]), noise) for noise in measure_noise(run)]

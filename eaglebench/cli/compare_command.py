@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import verdict_code
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from eaglebench.report.run_pair import PairedRow
 
 
-@click.command()
+@click.command(
+    cls=StatedCommand, needs=always("renamed", "across_environments", "form", "output_dir")
+)
 @click.argument("before", default="latest~1")
 @click.argument("after", default="latest")
 @click.option(

@@ -3,8 +3,10 @@
 import click
 from click.shell_completion import get_completion_class
 
+from eaglebench.cli.effects import StatedCommand
 
-@click.command()
+
+@click.command(cls=StatedCommand, needs={})
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

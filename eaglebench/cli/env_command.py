@@ -4,8 +4,10 @@ import json
 
 import click
 
+from eaglebench.cli.effects import StatedCommand, always
 
-@click.command()
+
+@click.command(cls=StatedCommand, needs=always("form"))
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
 def env(form: str) -> None:
     """Print what a run would record of this machine."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eaglebench.cli.effects import Need, StatedCommand, always
 from eaglebench.cli.exit_codes import NOTHING_MEASURED, PASS
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.errors import UsageError
@@ -14,8 +15,12 @@ if TYPE_CHECKING:
     from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
     from eaglebench.report.steps import TokenText
 
+_OTHER_ARM = Need("it is the arm itself", lambda given: given["against"] != given["arm"])
 
-@click.command()
+
+@click.command(
+    cls=StatedCommand, needs=always("turn", "arm", "output_dir") | {"against": _OTHER_ARM}
+)
 @click.argument("run")
 @click.argument("cell")
 @click.argument("question")

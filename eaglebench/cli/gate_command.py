@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import verdict_code
 from eaglebench.errors import UsageError
 
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
     from eaglebench.report.document import ReportDocument
 
 
-@click.command()
+@click.command(
+    cls=StatedCommand,
+    needs=always(
+        *("baseline", "fail_on", "renamed", "across_environments", "fail_on_new", "strict"),
+        *("junit", "github_summary", "output_dir"),
+    ),
+)
 @click.argument("run", default="latest")
 @click.option("--baseline", help="Name or file.  [default: the name of the run's suite]")
 @click.option(

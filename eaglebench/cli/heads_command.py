@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eaglebench.cli import draft_config
+from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.options import ListType, PairType
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def heads() -> None:
     """Look at a draft head, or write it in another format."""
 
 
-@heads.command()
+@heads.command(cls=StatedCommand, needs=always("model", "aux_layer_ids", "output_format"))
 @click.argument("path")
 @click.option("--model", help=_TARGET_HELP)
 @click.option("--aux-layer-ids", type=ListType(), help=_AUX_HELP)
@@ -57,7 +58,7 @@ def inspect(
     _show(inspect_head(_folder(path), target, aux_layer_ids, changes), output_format)
 
 
-@heads.command()
+@heads.command(cls=StatedCommand, needs=always("form", "model", "aux_layer_ids", "output_format"))
 @click.argument("path")
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--to", "form", type=click.Choice(FORMATS), required=True, help="Format to write.")

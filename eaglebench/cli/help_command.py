@@ -2,6 +2,7 @@
 
 import click
 
+from eaglebench.cli.effects import StatedCommand
 from eaglebench.cli.options import AliasedOption
 from eaglebench.cli.run_options import run_parameters
 
@@ -13,7 +14,7 @@ def help_topics() -> None:
     """Longer explanations."""
 
 
-@help_topics.command()
+@help_topics.command(cls=StatedCommand, needs={})
 def aliases() -> None:
     """Which flags of SGLang, vLLM and other tools `run` understands."""
     click.echo("Options of `eaglebench run` and the names they also answer to")
@@ -28,7 +29,7 @@ def aliases() -> None:
     click.echo("--draft-sample-method greedy is target-only, probabilistic draft-distribution.")
 
 
-@help_topics.command("exit-codes")
+@help_topics.command("exit-codes", cls=StatedCommand, needs={})
 def exit_codes() -> None:
     """What the exit status says."""
     for code, meaning in (

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.errors import EaglebenchError
 
 
-@click.command("list")
+@click.command("list", cls=StatedCommand, needs=always("output_dir"))
 @click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs are.")
 def list_runs(output_dir: str) -> None:
     """List stored runs, the oldest first."""

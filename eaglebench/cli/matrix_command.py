@@ -3,6 +3,7 @@
 import click
 
 from eaglebench.cli.dry_run import cell_lines
+from eaglebench.cli.effects import StatedCommand
 from eaglebench.plan.matrix import Expansion, expand
 from eaglebench.plan.matrix_file import matrix_path, read_matrix_file
 from eaglebench.plan.run_config import RunConfig
@@ -13,7 +14,7 @@ def matrix() -> None:
     """Look at a matrix: a file, or one that ships with eaglebench (compatibility)."""
 
 
-@matrix.command()
+@matrix.command(cls=StatedCommand, needs={})
 @click.argument("file")
 def show(file: str) -> None:
     """Print the cells of FILE, and those that are skipped with the reason."""
@@ -21,7 +22,7 @@ def show(file: str) -> None:
         click.echo(line)
 
 
-@matrix.command()
+@matrix.command(cls=StatedCommand, needs={})
 @click.argument("file")
 def validate(file: str) -> None:
     """Say whether FILE can be run."""

@@ -4,12 +4,16 @@ from pathlib import Path
 
 import click
 
+from eaglebench.cli.effects import StatedCommand, always, beside
 from eaglebench.cli.exit_codes import shown_code
 
 FORMS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "bencher")
 
 
-@click.command()
+@click.command(
+    cls=StatedCommand,
+    needs=always("form", "baseline", "to", "output_dir") | {"fail_on": beside("baseline")},
+)
 @click.argument("run", default="latest")
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
 @click.option("--baseline", help="Judge against this baseline; by default arms against no-cache.")

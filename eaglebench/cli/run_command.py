@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from eaglebench.cli.effects import sources_of
 from eaglebench.cli.exit_codes import PASS
 from eaglebench.cli.options import SectionedCommand
 from eaglebench.cli.run_options import run_parameters
@@ -27,8 +28,14 @@ def _run(suite: str | None, **options: Any) -> int:
         progress="none" if options["disable_tqdm"] else options["progress"] or "auto",
         is_json=options["format"] == "json",
     )
-    given = given_options(click.get_current_context())
-    plan = prepare(suite, given, resume=options["resume"], output=output)
+    context = click.get_current_context()
+    plan = prepare(
+        suite,
+        given_options(context),
+        resume=options["resume"],
+        output=output,
+        sources=sources_of(context),
+    )
     if options["dry_run"]:
         dry_run(plan)
         return PASS

@@ -11,6 +11,8 @@ from eaglebench.assets.fetch import ensure, is_present
 from eaglebench.assets.hub_questions import fetch_questions, is_hub_name
 from eaglebench.cli.console import notice
 from eaglebench.cli.dry_run import ByteTokenizer, dry_run_lines, estimate
+from eaglebench.cli.effects import Sources
+from eaglebench.cli.run_effects import RunSituation, check_resumed, check_run
 from eaglebench.cli.settle import settle
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
@@ -50,8 +52,16 @@ def prepare(
     *,
     resume: str | None,
     output: RunOutput,
+    sources: Sources,
 ) -> Plan:
     """Check everything that can be checked without a model.
+
+    Args:
+        suite_name: None goes on with a stored run, which has a suite.
+        given: values of options.
+        resume: the run to go on with.
+        output: where results go.
+        sources: which of `given` came from the user, and which of these were typed.
 
     Raises:
         UsageError: something that was given can't be run.
@@ -59,12 +69,17 @@ def prepare(
     if suite_name is None:
         from eaglebench.cli.stored import stored_config
 
+        check_resumed(sources)
         config = stored_config(output.output_dir, resume or "latest")
         suite = load_suite(config.suite)
     else:
         suite = load_suite(suite_name)
         config = settle(given, suite)
     expansion = expand(config.matrix, config.limits)
+    if suite_name is not None:
+        check_run(
+            RunSituation(given=given, config=config, suite=suite, cells=expansion.cells), sources
+        )
     questions = _questions(config, suite, may_fetch=not given.get("dry_run"))
     plan = Plan(suite=suite, config=config, expansion=expansion, questions=questions, resume=resume)
     _check_workload(plan)

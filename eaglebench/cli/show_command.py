@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import shown_code
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_OUTPUT = "results"
 
 
-@click.command()
+@click.command(cls=StatedCommand, needs=always("output_dir", "form"))
 @click.argument("run", default="latest")
 @click.option(
     "-o", "--output-dir", default=DEFAULT_OUTPUT, show_default=True, help="Where runs are."

@@ -4,10 +4,11 @@ import json
 
 import click
 
+from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.plan.suite import load_suite, suite_names
 
 
-@click.command()
+@click.command(cls=StatedCommand, needs=always("output"))
 @click.option("--format", "output", type=click.Choice(("table", "json")), default="table")
 def suites(output: str) -> None:
     """List what can be run, with the version of each suite."""

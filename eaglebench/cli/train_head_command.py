@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eaglebench.cli.effects import Need, StatedCommand, always
 from eaglebench.cli.options import ListType
 from eaglebench.contracts.training import TrainingRecipe
 
@@ -29,7 +30,22 @@ def _recipe_option(flag: str, help_text: str, name: str | None = None) -> Decora
     )
 
 
-@click.command("train-head")
+_NEEDS = {
+    **always(
+        *("model", "out", "start_from", "conversation_files", "excluded", "aux_layer_ids"),
+        *("keep_studies", "dtype", "device", "num_threads", "progress"),
+        *("num_conversations", "user_tokens", "answer_tokens", "two_turn_share", "batch"),
+        *("updates", "batch_tokens", "levels", "level_decay", "draft_vocab_size"),
+        *("intermediate_size", "matrix_rate", "other_rate", "warm_updates", "held_out_share"),
+        "seed",
+    ),
+    "ngram_words": Need(
+        "nothing is excluded", lambda given: set(given["excluded"]) != {_NO_QUESTIONS}
+    ),
+}
+
+
+@click.command("train-head", cls=StatedCommand, needs=_NEEDS)
 @click.option("--model", required=True, help="Target: an asset name, a folder or a Hub id.")
 @click.option(
     *("--output", "out"),

@@ -37,7 +37,8 @@ class RunConfig(BaseModel):
         question_fields: our names to the file's, where they differ.
         max_new_tokens: most tokens of an answer where the workload sets none.
         temperature: 0 decodes greedily; above it tokens are drawn, the same in every arm.
-        top_p, sampling_top_k: which tokens may be drawn; 1 and 0 are all.
+        top_p, sampling_top_k: which tokens may be drawn; 1 and 0 are all. Greedy decoding ignores
+            them.
         sampling_rule: whether drafts are the head's likeliest tokens or drawn from its distribution.
         accept_threshold_single, accept_threshold_acc: below 1 drafts are accepted too often, which
             is lossy. Greedy decoding ignores them, and the rule as well.
@@ -137,10 +138,6 @@ class RunConfig(BaseModel):
             raise ValueError(
                 f"context length {self.context_length} is larger than the pool of "
                 f"{self.max_total_tokens} tokens; raise --max-total-tokens"
-            )
-        if not self.temperature and (self.top_p < 1 or self.sampling_top_k):
-            raise ValueError(
-                "--top-p and --sampling-top-k choose among drawn tokens; give a --temperature as well"
             )
         return self
 

@@ -93,7 +93,7 @@ def test_names_of_other_tools(args: list[str], cell: str) -> None:
         (["--eagle-topk", "4", "--num-draft-tokens", "40"], "must be 2 to 21"),
         (["--num-speculative-tokens", "3", "--num-steps", "3"], "can't be given beside it"),
         (["--algorithm", "NONE", "--num-steps", "2"], "drafts nothing"),
-        (["--top-p", "0.9"], "error: --top-p and --sampling-top-k choose among drawn tokens"),
+        (["--top-p", "0.9"], "error: --top-p is without effect: temperature 0 takes the likeliest"),
         (["--sampling-rule", "draft-distribution", "--eagle-topk", "4"], "expected --eagle-topk 1"),
         (["--use-rejection-sampling", "--sampling-rule", "target-only"], "contradict"),
         (["--sampling-rule", "exact"], "'exact' is not one of 'target-only', 'draft-distribution'"),

@@ -1,6 +1,6 @@
 """From a run folder and a baseline's name to a judged document."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +32,7 @@ def judge_folder(
     """
     suite = str(folder.manifest()["suite"]["name"])
     baseline = read_baseline(find_baseline(root, baseline_name or suite))
+    check_renames(renamed, {arm.arm for arm in baseline.arms}, f"baseline {baseline.name}")
     document = load_document(folder)
     candidate = _rename(make_snapshot(document.run), renamed)
     notice(f"run {folder.run_id}, started {document.run.started or 'at an unknown time'}")
@@ -44,15 +45,31 @@ def parse_renames(texts: Sequence[str]) -> dict[str, str]:
     """`unigram=radix` as a mapping.
 
     Raises:
-        UsageError: one is no pair of names.
+        UsageError: one is no pair of two names, or a name stands on the same side twice.
     """
-    renamed = {}
+    renamed: dict[str, str] = {}
     for text in texts:
         mine, equals, other = (part.strip() for part in text.partition("="))
-        if not (mine and equals and other):
+        if not (mine and equals and other) or mine == other:
             raise UsageError(f"--as {text!r}: expected ARM=ARM, such as unigram=radix")
+        if mine in renamed or other in renamed.values():
+            raise UsageError(f"--as {text!r}: an arm can stand for one other arm alone")
         renamed[mine] = other
     return renamed
+
+
+def check_renames(renamed: Mapping[str, str], known: Collection[str], where: str) -> None:
+    """Refuse to hold an arm against one that is not there.
+
+    Raises:
+        UsageError: names it, and those there are.
+    """
+    missing = sorted(set(renamed.values()) - set(known))
+    if missing:
+        raise UsageError(
+            f"--as: {where} has no arm {', '.join(missing)}",
+            hint=f"there are: {', '.join(sorted(set(known)))}",
+        )
 
 
 def _rename(snapshot: Snapshot, renamed: Mapping[str, str]) -> Snapshot:

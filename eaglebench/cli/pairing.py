@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from eaglebench.cli.judging import check_renames
 from eaglebench.cli.results import load_run, tau_of
 from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
 from eaglebench.contracts.verdict import Finding, Judgement
@@ -39,6 +40,7 @@ def pair_runs(
     wrong = _why_not(earlier, later, across_environments=across_environments)
     if wrong:
         return [], _judgement(earlier, later, [_finding(("*", "*"), wrong)], [])
+    check_renames(renamed, {turn.arm for turn in earlier.turns}, f"run {earlier.run_id}")
     old, new = _sides(earlier, {}), _sides(later, renamed)
     mine, theirs = tau_of(later), tau_of(earlier)
     tau = Tau(target=max(mine.target, theirs.target), draft=max(mine.draft, theirs.draft))

@@ -156,7 +156,7 @@ def read_suite(source: Path | Traversable) -> Suite:
     except RecursionError as error:
         raise InputFileError(where, "nested too deeply") from error
     except ValueError as error:  # of TOML, and of numbers with too many digits
-        raise InputFileError(where, f"no readable suite: {error}") from error
+        raise InputFileError(where, f"not a readable suite: {error}") from error
     try:
         return Suite.model_validate({**values, "sha256": sha256(content).hexdigest()})
     except ValidationError as error:

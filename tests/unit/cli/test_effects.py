@@ -165,7 +165,9 @@ def test_a_replay_tells_of_a_limit_that_it_overrules(results: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["gate --baseline odd", "compare latest~1 latest"])
-@pytest.mark.parametrize("pair", ["radix=none", "none=radix", "no-cache=radix,unigram=radix"])
+@pytest.mark.parametrize(
+    "pair", ["unigram=none", "none=radix", "no-cache=radix,unigram=radix", "unigram=unigram"]
+)
 def test_arms_that_are_not_there_are_named(results: Path, command: str, pair: str) -> None:
     """`--as` names an arm of this run and one of the other side, each side once."""
     renames = [word for each in pair.split(",") for word in ("--as", each)]

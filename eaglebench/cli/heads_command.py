@@ -34,7 +34,7 @@ def heads() -> None:
     """Look at a draft head, or write it in another format."""
 
 
-@heads.command(cls=StatedCommand, needs=always("model", "aux_layer_ids", "output_format"))
+@heads.command(cls=StatedCommand, needs=always("model", "aux_layer_ids", "fields", "output_format"))
 @click.argument("path")
 @click.option("--model", help=_TARGET_HELP)
 @click.option("--aux-layer-ids", type=ListType(), help=_AUX_HELP)
@@ -58,7 +58,9 @@ def inspect(
     _show(inspect_head(_folder(path), target, aux_layer_ids, changes), output_format)
 
 
-@heads.command(cls=StatedCommand, needs=always("form", "model", "aux_layer_ids", "output_format"))
+@heads.command(
+    cls=StatedCommand, needs=always("form", "model", "aux_layer_ids", "fields", "output_format")
+)
 @click.argument("path")
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--to", "form", type=click.Choice(FORMATS), required=True, help="Format to write.")

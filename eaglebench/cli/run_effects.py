@@ -92,7 +92,10 @@ NEEDS: dict[str, tuple[Need, ...]] = {
         ),
         (ALWAYS,),
     ),
-    **dict.fromkeys(("draft_model", "aux_layer_ids", "eagle_topk", "num_draft_tokens"), (DRAFTS,)),
+    **dict.fromkeys(
+        ("draft_model", "draft_config", "aux_layer_ids", "eagle_topk", "num_draft_tokens"),
+        (DRAFTS,),
+    ),
     **dict.fromkeys(("top_p", "sampling_top_k"), (DRAWS,)),
     **dict.fromkeys(
         (

@@ -5,6 +5,7 @@ names and arguments that are no text, has no bytes in UTF-8: it is written as it
 """
 
 import json
+from contextlib import suppress
 from json import JSONDecodeError
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -184,27 +185,26 @@ def make_folder(path: Path, *, hint: str | None = None) -> None:
 
 
 def check_writable(folder: Path, *, hint: str | None = None) -> None:
-    """Try to write where a folder is or will be, before anything is computed for it.
+    """Make a folder and try to write a file in it, before anything is computed for it.
 
-    What is not there yet is not made: the nearest folder above it is tried.
+    What was not there before is taken away again: a request that is refused leaves no trace.
 
     Raises:
-        StorageError: nothing can be written there.
+        StorageError: it can't be made, or nothing can be written there.
     """
-    there = folder
-    while not _is_there(there) and there != there.parent:
-        there = there.parent
+    missing = [each for each in (folder, *folder.parents) if not is_folder(each)]
     try:
-        with TemporaryFile(dir=there) as file:
+        make_folder(folder, hint=hint)
+        with TemporaryFile(dir=folder) as file:
             file.write(b"1")
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise StorageError(
             f"nothing can be written in {folder}: {why(error)}", hint=hint
         ) from error
-
-
-def _is_there(path: Path) -> bool:
-    return is_file(path) or is_folder(path)
+    finally:
+        for made in missing:
+            with suppress(OSError, ValueError):
+                made.rmdir()
 
 
 def why(error: OSError | ValueError) -> str:

@@ -92,6 +92,7 @@ def test_vocabulary_is_standard_library_only() -> None:
     """Contracts, errors, files and clock load in milliseconds: they import nothing from outside."""
     light = {
         "collections",
+        "contextlib",
         "dataclasses",
         "enum",
         "json",

@@ -9,10 +9,12 @@ from typing import Any
 from eaglebench.contracts.head_report import HeadReport, HeadTensor
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.conversion import convert, save_converted
+from eaglebench.model.heads.embeddings import Likeness, compare_with_folder, describe, doubt
 from eaglebench.model.heads.fit import fit_to, id_table, read_facts
 from eaglebench.model.heads.format import HeadFormat
-from eaglebench.model.heads.loading import borrowed
-from eaglebench.model.heads.places import LM_HEAD
+from eaglebench.model.heads.head import TARGETS_EMBEDDINGS
+from eaglebench.model.heads.loading import borrowed, borrowed_output
+from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.heads.written_config import Verifier
 
@@ -39,6 +41,8 @@ def inspect_head(
         table, warning = id_table(fitted, facts)
         rows = len(table)
         warnings = [*fitted.warnings, *(w for w in (aux.warning, warning) if w)]
+    likeness = _likeness(head, target)
+    warnings += [text for text in (doubt(likeness), borrowed_output(head)) if text]
     return HeadReport(
         path=str(folder),
         form=head.form,
@@ -55,6 +59,7 @@ def inspect_head(
         max_positions=head.config.max_position_embeddings,
         tensors=_tensors(head),
         borrowed=borrowed(head),
+        embeddings=describe(likeness) if EMBEDDING in head.placed.tensors else TARGETS_EMBEDDINGS,
         ignored=head.placed.ignored,
         warnings=tuple(warnings),
     )
@@ -84,6 +89,12 @@ def convert_head(
     save_converted(converted, out)
     report = inspect_head(out, target)
     return replace(report, warnings=(*report.warnings, *converted.warnings))
+
+
+def _likeness(head: PublishedHead, target: Path | None) -> Likeness | None:
+    """The head's own embeddings beside those in the target's folder."""
+    own = head.placed.tensors.get(EMBEDDING)
+    return None if own is None or target is None else compare_with_folder(own, target)
 
 
 def _tensors(head: PublishedHead) -> tuple[HeadTensor, ...]:

@@ -140,6 +140,7 @@ def _findings(report: "HeadReport") -> Iterator[tuple[str, str]]:
     if is_eagle3:
         yield "next level", f"takes the state {_side(report)} the head's final norm"
     yield "vocabulary", _vocabulary(report)
+    yield "embeddings", report.embeddings
     limit = report.max_positions
     yield "positions", f"{limit}; nothing is proposed past them" if limit else "no limit"
     for place, name in _renames(report).items():

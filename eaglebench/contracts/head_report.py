@@ -37,6 +37,7 @@ class HeadReport:
         max_positions: positions it was made for; None is no limit.
         tensors: its tensors, by place.
         borrowed: places that the target fills, and with what.
+        embeddings: whose are used, and how like the target's a head's own are.
         ignored: names in the file that are not needed, and why.
         warnings: what deserves a word.
     """
@@ -56,5 +57,6 @@ class HeadReport:
     max_positions: int | None
     tensors: tuple[HeadTensor, ...]
     borrowed: Mapping[str, str]
+    embeddings: str
     ignored: Mapping[str, str]
     warnings: tuple[str, ...]

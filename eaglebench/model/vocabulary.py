@@ -34,7 +34,7 @@ def target_id_table(
     draft_ids = torch.arange(draft_vocab_size)
     if d2t is None:
         _check_without_table(t2d, draft_vocab_size, vocab_size)
-        return draft_ids, _first_ids_warning(draft_ids, vocab_size)
+        return draft_ids, None
     if d2t.shape != (draft_vocab_size,):
         raise CheckpointError(
             f"d2t has shape {tuple(d2t.shape)}; expected ({draft_vocab_size},) as in lm_head"
@@ -44,6 +44,8 @@ def target_id_table(
     are_offsets = not any(_faults(as_offsets, t2d, vocab_size))
     are_ids = not any(_faults(as_ids, t2d, vocab_size))
     if are_offsets:
+        if t2d is None:
+            _check_filled(as_offsets, vocab_size)
         is_open = are_ids and not torch.equal(as_offsets, as_ids)
         warning = _OPEN if is_open else _first_ids_warning(as_offsets, vocab_size)
         return as_offsets, warning
@@ -86,21 +88,39 @@ def _check_without_table(t2d: Tensor | None, draft_vocab_size: int, vocab_size: 
         raise CheckpointError(
             "the head has a t2d and no d2t; what its draft ids stand for is not known"
         )
+    if draft_vocab_size < vocab_size and not is_padding(draft_vocab_size, vocab_size):
+        raise CheckpointError(
+            f"the head proposes {draft_vocab_size} ids (draft_vocab_size), the target has "
+            f"{vocab_size}, and no d2t says which ids they are",
+            hint="the mapping belongs to the head; export it again with d2t",
+        )
     if draft_vocab_size > vocab_size:
         raise CheckpointError(
             f"the draft has {draft_vocab_size} ids and no d2t, the target {vocab_size}"
         )
 
 
-def _first_ids_warning(target_ids: Tensor, vocab_size: int) -> str | None:
-    """A table that was never filled sends every id to itself."""
+def _are_first_ids(target_ids: Tensor, vocab_size: int) -> bool:
+    """Whether a table that can't be padding sends every id to itself."""
     count = len(target_ids)
-    if is_padding(count, vocab_size) or not torch.equal(target_ids, torch.arange(count)):
+    return not is_padding(count, vocab_size) and torch.equal(target_ids, torch.arange(count))
+
+
+def _check_filled(target_ids: Tensor, vocab_size: int) -> None:
+    """Refuse a table of zeros that nothing confirms: it is what an export that forgot it leaves."""
+    if _are_first_ids(target_ids, vocab_size):
+        raise CheckpointError(
+            f"d2t sends the head's {len(target_ids)} ids to the target's first ones of {vocab_size}, as "
+            "a table does that was never filled, and there is no t2d that would confirm it",
+            hint="the mapping belongs to the head; export it again",
+        )
+
+
+def _first_ids_warning(target_ids: Tensor, vocab_size: int) -> str | None:
+    """What deserves a word though `t2d` confirms it: first ids are hardly the most frequent."""
+    if not _are_first_ids(target_ids, vocab_size):
         return None
-    return (
-        f"the head proposes the target's first {count} ids of {vocab_size}; d2t is missing or was "
-        "never filled"
-    )
+    return f"the head proposes the target's first {len(target_ids)} ids of {vocab_size}"
 
 
 def _whole_numbers(d2t: Tensor) -> Tensor:

@@ -9,6 +9,8 @@ from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_plan import AttentionPlan
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 
+TARGETS_EMBEDDINGS = "the target's embeddings"
+
 
 @dataclass(slots=True, kw_only=True)
 class LoadReport:
@@ -19,6 +21,7 @@ class LoadReport:
         sources: place to name in the file, or to what of the target is used instead.
         aux_layer_ids: states of the target that feed the head, as `Target.forward` takes them.
         aux_counting: where those ids come from and how they are counted, in words.
+        embeddings: whose are used, and how like the target's a head's own are.
         warnings: what deserves a word.
     """
 
@@ -26,6 +29,7 @@ class LoadReport:
     sources: dict[str, str]
     aux_layer_ids: tuple[int, ...]
     aux_counting: str
+    embeddings: str = TARGETS_EMBEDDINGS
     warnings: list[str] = field(default_factory=list)
 
 

@@ -8,14 +8,14 @@ from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.eagle1 import Eagle1Head
 from eaglebench.model.heads.eagle3 import Eagle3Head
+from eaglebench.model.heads.embeddings import compare, describe, doubt
 from eaglebench.model.heads.fit import facts_of, fit_to
 from eaglebench.model.heads.format import Algorithm
-from eaglebench.model.heads.head import DraftHead, LoadReport
+from eaglebench.model.heads.head import TARGETS_EMBEDDINGS, DraftHead, LoadReport
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
 
-TARGETS_EMBEDDINGS = "the target's embeddings"
 TARGETS_LM_HEAD = "the target's lm_head"
 TIED = "the embeddings, as tie_word_embeddings asks"
 
@@ -67,12 +67,19 @@ def make_head(
     )
     assert aux.ids is not None
     published = fit_to(published, aux, facts_of(target))
+    likeness = None
+    if EMBEDDING in published.placed.tensors:
+        likeness = compare(published.placed.tensors[EMBEDDING], target.embedding.weight)
+    doubts = (aux.warning, doubt(likeness), borrowed_output(published))
     report = LoadReport(
         form=published.form,
         sources=published.placed.sources | borrowed(published),
         aux_layer_ids=aux.ids,
         aux_counting=aux.counting,
-        warnings=[*published.warnings, *([aux.warning] if aux.warning else [])],
+        embeddings=describe(likeness)
+        if EMBEDDING in published.placed.tensors
+        else TARGETS_EMBEDDINGS,
+        warnings=[*published.warnings, *(text for text in doubts if text)],
     )
     if published.algorithm is Algorithm.EAGLE:
         return Eagle1Head(published, target, report)
@@ -85,6 +92,13 @@ def borrowed(published: PublishedHead) -> dict[str, str]:
     taken = {EMBEDDING: TARGETS_EMBEDDINGS, LM_HEAD: TIED if is_tied else TARGETS_LM_HEAD}
     tensors = published.placed.tensors
     return {place: source for place, source in taken.items() if place not in tensors}
+
+
+def borrowed_output(published: PublishedHead) -> str | None:
+    """What to say where an EAGLE-3 head, which has an lm_head of its own as a rule, has none."""
+    if published.algorithm is Algorithm.EAGLE or LM_HEAD in published.placed.tensors:
+        return None
+    return f"the head has no lm_head; {borrowed(published)[LM_HEAD]} stands in for it"
 
 
 def _check_algorithm(published: PublishedHead, wanted: str | None) -> None:

@@ -9,7 +9,13 @@ from torch import Tensor
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.checkpoint import PlacedTensors, place, read_tensors
-from eaglebench.model.heads.config import HeadConfig, flat_fields, parse_config, read_raw_config
+from eaglebench.model.heads.config import (
+    NESTED,
+    HeadConfig,
+    flat_fields,
+    parse_config,
+    read_raw_config,
+)
 from eaglebench.model.heads.flags import OF_EAGLE3, check_flags
 from eaglebench.model.heads.format import (
     Algorithm,
@@ -72,7 +78,8 @@ def read_published(
     raw = overridden(read_raw_config(folder), draft_config or {})
     tensors = read_tensors(folder)
     fields = flat_fields(raw, file)
-    refuse_other_kinds(fields, tensors)
+    for said in (fields, raw.get(NESTED) or {}):
+        refuse_other_kinds(said, tensors)
     config = parse_config(raw, file)
     algorithm = recognise_algorithm(raw, tensors)
     if algorithm is Algorithm.EAGLE:

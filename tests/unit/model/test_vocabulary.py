@@ -66,9 +66,15 @@ def test_a_table_that_could_be_both_is_offsets(step: int) -> None:
 
 
 @pytest.mark.parametrize("d2t", [torch.zeros(DRAFT, dtype=torch.int64), None])
-def test_a_table_that_was_never_filled_is_mentioned(d2t: Tensor | None) -> None:
-    """All zeros, or none: the first ids of the target, which are hardly the most frequent."""
-    found, warning = read(d2t)
+def test_a_table_that_was_never_filled_is_refused(d2t: Tensor | None) -> None:
+    """All zeros, or none: which ids the head proposes would be a guess, and a bad one."""
+    with pytest.raises(CheckpointError, match=r"8 ids .*32"):
+        read(d2t)
+
+
+def test_first_ids_that_marks_confirm_are_mentioned() -> None:
+    """They can be meant, though they are hardly the most frequent."""
+    found, warning = read(torch.zeros(DRAFT, dtype=torch.int64), marks(list(range(DRAFT))))
 
     assert found == list(range(DRAFT))
     assert "first 8 ids of 32" in str(warning)

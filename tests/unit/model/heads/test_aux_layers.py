@@ -201,3 +201,71 @@ def test_shallow_targets_have_no_default(num_layers: int) -> None:
         default_aux_layer_ids(num_layers)
     assert KEY in (caught.value.hint or "")
     assert "--aux-layer-ids" in (caught.value.hint or "")
+
+
+# --- the words of other trainers --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "ids", "words"),
+    [
+        ({"aux_hidden_state_layer_ids": [2, 16, 29]}, (2, 16, 29), "the state after k layers"),
+        ({"target_layer_ids": [1, 15, 28]}, (2, 16, 29), "as trainers count"),
+        ({"aux_hidden_states_layers": [1, 15, 28]}, (2, 16, 29), "as trainers count"),
+        ({"eagle_config": {"target_layer_ids": [1, 15, 28]}}, (2, 16, 29), "as trainers count"),
+    ],
+)
+def test_other_words_are_read(fields: dict[str, Any], ids: tuple[int, ...], words: str) -> None:
+    """Each as its trainer counts; what gives the default deserves no word."""
+    found = resolve("sglang", **fields)
+
+    assert (found.ids, found.warning) == (ids, None)
+    assert words in found.counting
+
+
+def test_other_words_for_other_layers_are_doubtful() -> None:
+    """The warning names the field and the states."""
+    found = resolve("sglang", target_layer_ids=[4, 5, 6])
+
+    assert found.ids == (5, 6, 7)
+    assert "(4, 5, 6) in target_layer_ids are the states (5, 6, 7)" in str(found.warning)
+
+
+@pytest.mark.parametrize(
+    "name", ["capture_layer_ids", "layers_to_capture", "eagle3_aux_layers", "aux_layer_ids"]
+)
+def test_words_that_are_not_known_are_no_silence(name: str) -> None:
+    """Taking the default instead would feed every step with other states."""
+    with pytest.raises(CheckpointError, match=f"{name} .* auxiliary layers in words") as caught:
+        parse_config(make_head_config(**{name: [1, 2, 3]}), Path("config.json"))
+    assert "--aux-layer-ids" in (caught.value.hint or "")
+
+
+def test_two_words_that_do_not_agree() -> None:
+    """Both are named."""
+    with pytest.raises(CheckpointError, match=r"eagle_aux_hidden.*target_layer_ids .*don't agree"):
+        resolve("sglang", outer=[2, 16, 29], target_layer_ids=[2, 16, 29])
+
+
+@pytest.mark.parametrize("algorithm", [Algorithm.EAGLE, Algorithm.EAGLE3])
+def test_layers_of_a_head_that_takes_none(algorithm: Algorithm) -> None:
+    """A contradiction, not something to pass over."""
+    block: dict[str, Any] = {"eagle_config": {"use_aux_hidden_state": False}}
+    with pytest.raises(CheckpointError, match="has no auxiliary layers"):
+        resolve("sglang", algorithm=algorithm, target_layer_ids=[1, 2, 3], **block)
+
+
+@pytest.mark.parametrize(
+    ("outer", "nested", "ids"), [([1, 17, 32], None, (1, 17, 32)), (None, [1, 17, 32], (2, 18, 33))]
+)
+def test_layers_of_gpt_oss_are_counted_in_two_ways(
+    outer: list[int] | None, nested: list[int] | None, ids: tuple[int, ...]
+) -> None:
+    """Wherever they stand: SGLang and vLLM disagree, and the warning names both readings."""
+    found = resolve("sglang", outer=outer, nested=nested, num_layers=36)
+
+    assert found.ids == ids
+    assert "vLLM takes the states (1, 17, 32), SGLang since its #32334 (2, 18, 33)" in str(
+        found.warning
+    )
+    assert resolve("sglang", outer=[1, 17, 32], num_layers=48).warning is None

@@ -15,7 +15,6 @@ from tests.head_runs import make_target
 KINDS: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
     # what the config says, what the file has besides, what it is
     ({"architectures": ["PEagleDraftModel"], "num_hidden_layers": 4}, (), "P-EAGLE"),
-    ({"speculators_model_type": "peagle"}, (), "P-EAGLE"),
     ({"parallel_drafting": True}, (), "P-EAGLE"),
     ({}, ("mask_hidden",), "P-EAGLE"),
     ({"architectures": ["DFlashDraftModel"], "num_hidden_layers": 5}, (), "DFlash"),
@@ -42,6 +41,13 @@ def test_other_kinds_are_named(
     tensors = make_head_tensors() | {name: torch.ones(HIDDEN) for name in extra}
     with pytest.raises(CheckpointError, match=f"the draft model is .*({what}).* is no EAGLE head"):
         load_head(publish_eagle3(tmp_path, form, tensors, **fields), make_target())
+
+
+def test_a_speculator_of_another_type_is_named(tmp_path: Path) -> None:
+    """By the word that the format has for it."""
+    folder = publish_eagle3(tmp_path, "vllm", speculators_model_type="peagle")
+    with pytest.raises(CheckpointError, match=r"a P-EAGLE head, .*speculators_model_type 'peagle'"):
+        load_head(folder, make_target())
 
 
 def test_layers_are_counted_in_the_file(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eaglebench.clock import Clock, FakeClock
+from eaglebench.contracts.backend import Runtime
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.harness.progress import SilentProgress
 from eaglebench.harness.session import IsPrecise, Session, SessionPlan
@@ -14,7 +15,6 @@ from eaglebench.plan.conversation import Conversation, PromptKind, Turn
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import make_run_config
 from eaglebench.store.run_folder import RunFolder
-from tests.fakes import ScriptedRuntime
 
 NOW = datetime(2026, 11, 30, 2, 13, tzinfo=UTC)
 
@@ -56,7 +56,7 @@ def make_folder(root: Path) -> RunFolder:
 
 
 def make_session(
-    runtime: ScriptedRuntime,
+    runtime: Runtime,
     folder: RunFolder,
     talks: Sequence[Conversation],
     *,

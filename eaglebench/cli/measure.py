@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import eaglebench
 from eaglebench.assets.resolve import default_draft, resolve_model
@@ -23,7 +24,8 @@ from eaglebench.contracts.knobs import AGAIN, BASELINE_ARM, base_arm
 from eaglebench.contracts.snapshot import AL_DEFINITION
 from eaglebench.errors import UsageError
 from eaglebench.files import check_writable
-from eaglebench.harness.environment import fingerprint, git_state
+from eaglebench.harness.environment import code_sha256, fingerprint, git_state
+from eaglebench.harness.resume import obstacles
 from eaglebench.harness.session import Session, SessionPlan
 from eaglebench.plan.replay import Replay, check_replay
 from eaglebench.plan.run_config import RunConfig
@@ -34,6 +36,7 @@ from eaglebench.stats.trust import doubts_of
 from eaglebench.store.decode import measured_blocks
 from eaglebench.store.finalize import write_cells_csv, write_comparison, write_tables
 from eaglebench.store.run_folder import RunFolder, Status
+from eaglebench.store.run_lock import writing
 
 
 def measure(plan: Plan, output: RunOutput) -> int:
@@ -62,6 +65,15 @@ def measure_quietly(plan: Plan, output: RunOutput) -> RunFolder:
     if resumed and resumed.manifest()["status"] == "done":
         notice(f"run {resumed.run_id} is complete; nothing is left to run")
         return resumed
+    with writing(resumed.path) if resumed else nullcontext():
+        return _measured(plan, output, resumed, replay)
+
+
+def _measured(
+    plan: Plan, output: RunOutput, resumed: RunFolder | None, replay: Replay | None
+) -> RunFolder:
+    """Load the models and run the session, in the folder of a run or in a new one."""
+    config = plan.config
     choice = model_choice(config, needs_draft=any(c.knobs.num_steps for c in plan.expansion.cells))
     notice(f"loading {config.model}")
     runtime = open_runtime(choice)
@@ -69,16 +81,40 @@ def measure_quietly(plan: Plan, output: RunOutput) -> RunFolder:
     config = plan.config
     try:
         check_replay(replay or {}, runtime.info.vocab_size)
-        folder = resumed or RunFolder.create(
+        if resumed:
+            _check_same(plan, runtime, resumed)
+            _run(plan, output, runtime, resumed, replay)
+            return resumed
+        folder = RunFolder.create(
             Path(output.output_dir),
             config.experiment_name or config.suite,
             config.model_dump(mode="json"),
             datetime.now(UTC),
         )
-        _run(plan, output, runtime, folder, replay)
+        with writing(folder.path):
+            folder.write_environment(fingerprint(runtime.info, config.num_threads))
+            folder.write_manifest(_description(plan, runtime))
+            _run(plan, output, runtime, folder, replay)
+        return folder
     finally:
         runtime.close()
-    return folder
+
+
+def _check_same(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:
+    """Go on only with the same code, models, questions and environment.
+
+    Raises:
+        UsageError: something that decides a count is another one; named.
+    """
+    here = fingerprint(runtime.info, plan.config.num_threads)
+    differing = obstacles(
+        folder.manifest(), folder.environment(), _description(plan, runtime), here
+    )
+    if differing:
+        raise UsageError(
+            f"run {folder.run_id} can't be gone on with: {'; '.join(differing)}",
+            hint="go on where it was begun, or start it anew; what is on disk can be shown",
+        )
 
 
 def _follow_head(plan: Plan, algorithm: str | None) -> Plan:
@@ -96,8 +132,6 @@ def _run(
 ) -> None:
     """Run the session in its folder; whatever happens, the folder says how far it came."""
     folder.prepare_resume()
-    if not plan.resume:
-        _describe(plan, runtime, folder)
     profiler = open_profiler(folder.path / "trace.json") if plan.config.profile else nullcontext()
     with progress_display(output.progress) as progress:
         session = Session(
@@ -155,30 +189,29 @@ def _other(arm: str) -> str:
     return base_arm(arm) if arm.endswith(AGAIN) else BASELINE_ARM
 
 
-def _describe(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:
-    """Write the manifest and the fingerprint before anything is measured."""
+def _description(plan: Plan, runtime: Runtime) -> dict[str, Any]:
+    """The manifest of a run that begins now; written before anything is measured."""
     config, suite = plan.config, plan.suite
-    folder.write_environment(fingerprint(runtime.info, config.num_threads))
-    folder.write_manifest(
-        {
-            "status": "running",
-            "argv": sys.argv[1:],
-            "config": config.model_dump(mode="json"),
-            "cells": [cell.cell_id for cell in plan.expansion.cells],
-            "skipped": [asdict(cell) for cell in plan.expansion.skipped],
-            "suite": {
-                "name": suite.name,
-                "version": suite.version,
-                "sha256": suite.sha256,
-                "questions_sha256": plan.questions.sha256 if plan.questions else None,
-                "n": len(conversations_of(plan, plan.expansion.cells[0], runtime.tokenizer)),
-            },
-            "models": asdict(runtime.info),
-            "git": git_state(Path(eaglebench.__file__).parent),
-            "al_definition": AL_DEFINITION,
-            "started": _now(),
-        }
-    )
+    package = Path(eaglebench.__file__).parent
+    return {
+        "status": "running",
+        "argv": sys.argv[1:],
+        "config": config.model_dump(mode="json"),
+        "cells": [cell.cell_id for cell in plan.expansion.cells],
+        "skipped": [asdict(cell) for cell in plan.expansion.skipped],
+        "suite": {
+            "name": suite.name,
+            "version": suite.version,
+            "sha256": suite.sha256,
+            "questions_sha256": plan.questions.sha256 if plan.questions else None,
+            "n": len(conversations_of(plan, plan.expansion.cells[0], runtime.tokenizer)),
+        },
+        "models": asdict(runtime.info),
+        "git": git_state(package),
+        "code_sha256": code_sha256(package),
+        "al_definition": AL_DEFINITION,
+        "started": _now(),
+    }
 
 
 def _now() -> str:

@@ -1,6 +1,6 @@
 """One block of conversations through one arm, timed, and its records."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from eaglebench.clock import Clock
@@ -24,6 +24,16 @@ class Block:
     number: int
     conversations: tuple[Conversation, ...]
     digests: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_blocks(
+    conversations: Sequence[Conversation], parallel: int, digests: Mapping[str, str]
+) -> list[Block]:
+    """Conversations in their order, in blocks of `parallel`."""
+    return [
+        Block(number, tuple(conversations[start : start + parallel]), digests)
+        for number, start in enumerate(range(0, len(conversations), parallel))
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +101,7 @@ def run_block(
         question_ids=[talk.question_id for talk in block.conversations],
         output_tokens=sum(observation.counters.output_tokens for observation, _ in done),
         verify_steps=sum(observation.counters.verify_steps for observation, _ in done),
+        num_turns=len(done),
         wall_s=wall_s,
         **asdict(times),
     )

@@ -111,6 +111,15 @@ def _first_line(path: Path) -> str | None:
         return None
 
 
+def code_sha256(package: Path) -> str:
+    """A digest of the package's own code: the same under any commit, or without git at all."""
+    digest = sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
 def git_state(folder: Path) -> dict[str, Any] | None:
     """Commit and dirty flag of the code under measurement; None outside a checkout."""
     sha = _git(folder, "rev-parse", "HEAD")

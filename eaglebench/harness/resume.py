@@ -1,82 +1,155 @@
-"""What an interrupted run has finished, and how its caches are brought back.
+"""What an interrupted run has finished, and whether it can be gone on with.
 
 A block counts as finished when its own line, all its turns and all their verify steps are on disk;
 anything less runs again, and the new lines replace the old ones.
+
+A resumed run is the run that was not interrupted. What finished blocks left in caches and pools is
+not on disk, so they are gone through once more, exactly as they ran: same requests, same batches,
+same order. Nothing of that is recorded; it has to come out as it stands there.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from eaglebench.contracts.backend import Backend
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.knobs import base_arm
+from eaglebench.contracts.knobs import BASELINE_ARM, base_arm
+from eaglebench.errors import UsageError
 from eaglebench.harness.block import Block
 from eaglebench.store.records import TurnRecord
 from eaglebench.store.run_folder import RunFolder
 
-_NOTHING_SHARED = {"no-cache", "force-miss"}
+_NOT_REPEATED = {"t_queue_s", "t_prefill_s", "t_decode_s", "t_total_s", "prefill_gap", "run_id"}
+"""Fields of a turn that may differ when it runs again; everything else is exact."""
+_SHOWN = 8
+BlockPlace = tuple[str, str, int, int]
+
+
+def keeps_nothing(arm: str) -> bool:
+    """Whether a block of this arm leaves nothing behind that a later one could meet."""
+    return base_arm(arm) == BASELINE_ARM
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
     """Finished blocks by cell, arm, round and number, and the turns in them."""
 
-    blocks: dict[tuple[str, str, int, int], frozenset[str]]
-    turns: tuple[TurnRecord, ...]
+    blocks: dict[BlockPlace, frozenset[str]]
+    turns: dict[BlockPlace, dict[tuple[str, int], TurnRecord]]
 
     @classmethod
     def read(cls, folder: RunFolder) -> "Finished":
         """What a folder holds."""
         steps = folder.steps()
-        whole = tuple(
+        whole = [
             turn for turn in folder.turns() if len(steps.get(turn.key, ())) == turn.verify_steps
-        )
+        ]
         delivered: Counter[tuple[str, str, int, str]] = Counter()
+        turns: dict[BlockPlace, dict[tuple[str, int], TurnRecord]] = {}
         for turn in whole:
             delivered[turn.cell_id, turn.arm, turn.round, turn.question_id] += turn.output_tokens
-        blocks: dict[tuple[str, str, int, int], frozenset[str]] = {}
+            place = (turn.cell_id, turn.arm, turn.round, turn.block)
+            turns.setdefault(place, {})[turn.question_id, turn.turn] = turn
+        blocks: dict[BlockPlace, frozenset[str]] = {}
         for block in folder.blocks():
             keys = [(block.cell_id, block.arm, block.round, name) for name in block.question_ids]
             tokens = sum(delivered[key] for key in keys if key in delivered)
-            if all(key in delivered for key in keys) and tokens == block.output_tokens:
-                place = (block.cell_id, block.arm, block.round, block.block)
+            place = (block.cell_id, block.arm, block.round, block.block)
+            there = len(turns.get(place, ()))
+            is_whole = tokens == block.output_tokens and there == (block.num_turns or there)
+            if is_whole and all(key in delivered for key in keys):
                 blocks[place] = frozenset(block.question_ids)
-        return cls(blocks, whole)
+        return cls(blocks, turns)
 
     def has_block(self, cell_id: str, arm: str, round_number: int, block: Block) -> bool:
         """Whether a block of exactly these questions is there."""
         asked = frozenset(talk.question_id for talk in block.conversations)
         return self.blocks.get((cell_id, arm, round_number, block.number)) == asked
 
-    def turns_of(self, cell_id: str, arm: str, round_number: int) -> list[TurnRecord]:
-        """Turns of the finished blocks of an arm's round, in the order in which they ended."""
-        wanted = (cell_id, arm, round_number)
-        done = {
-            name for place, names in self.blocks.items() if place[:3] == wanted for name in names
+    def check_questions(self, cell_id: str, digests: Mapping[str, str]) -> None:
+        """Go on only with the questions that were asked before.
+
+        Raises:
+            UsageError: some ask something else under the same id; named.
+        """
+        others = {
+            turn.question_id: None
+            for place, turns in self.turns.items()
+            if place[0] == cell_id
+            for turn in turns.values()
+            if turn.question_sha256 != digests.get(turn.question_id, turn.question_sha256)
         }
-        return [
-            turn
-            for turn in self.turns
-            if (turn.cell_id, turn.arm, turn.round) == wanted and turn.question_id in done
-        ]
+        if others:
+            shown = ", ".join(list(others)[:_SHOWN]) + (", ..." if len(others) > _SHOWN else "")
+            raise UsageError(
+                f"{len(others)} questions ask something else than when the run began: {shown}",
+                hint="texts, chat template or tokenizer changed; start the run anew",
+            )
+
+    def check_again(self, place: BlockPlace, again: Sequence[TurnRecord]) -> None:
+        """Hold a block that was gone through once more against what is on disk.
+
+        Raises:
+            UsageError: it came out otherwise, so what follows would not be the same run.
+        """
+        stored = self.turns[place]
+        for turn in again:
+            before = stored.get((turn.question_id, turn.turn))
+            differing = _differing(before, turn)
+            if differing:
+                raise UsageError(
+                    f"the run can't be gone on with: question {turn.question_id} in {place[0]} "
+                    f"{place[1]} did not come out as before ({', '.join(differing)})",
+                    hint="start it anew; what is on disk can be shown",
+                )
 
 
-def prime(backend: Backend, turns: Sequence[TurnRecord], arm: str) -> None:
-    """Fill a fresh cache with what finished turns left in it, so that later hits are the same.
+def _differing(before: TurnRecord | None, after: TurnRecord) -> list[str]:
+    """Names of fields that are not what they were."""
+    if before is None:
+        return ["it was not there"]
+    return [
+        name
+        for name in TurnRecord.model_fields
+        if name not in _NOT_REPEATED and getattr(before, name) != getattr(after, name)
+    ]
 
-    Each turn's tokens are computed once more as a prompt; the last one, whose KV was never
-    written, is replayed as its only answer.
+
+def obstacles(
+    before: Mapping[str, Any],
+    before_environment: Mapping[str, Any],
+    now: Mapping[str, Any],
+    now_environment: Mapping[str, Any],
+) -> list[str]:
+    """Why a run can't be gone on with here; empty where nothing that decides a count differs.
+
+    Manifests (`run.json`) and fingerprints (`environment.json`) are the stored ones and those that
+    a new run would have here.
     """
-    if base_arm(arm) in _NOTHING_SHARED or not turns:
-        return
-    ran = [turn for turn in turns if turn.output_token_ids]
-    for number, turn in enumerate(ran):  # one after another: two that run together can't share
-        request = GenerationRequest(
-            request_id=f"prime/{number}",
-            prompt_token_ids=(*turn.prompt_token_ids, *turn.output_token_ids[:-1]),
-            max_new_tokens=1,
-        )
-        for _ in backend.generate([request], {request.request_id: turn.output_token_ids[-1:]}):
-            pass
-    backend.take_step_times()
+    facts = [
+        ("eaglebench's code", _code(before), _code(now)),
+        ("suite", before["suite"].get("sha256"), now["suite"].get("sha256")),
+        (
+            "file of questions",
+            before["suite"].get("questions_sha256"),
+            now["suite"].get("questions_sha256"),
+        ),
+    ]
+    exact, here = before_environment.get("exact", {}), now_environment.get("exact", {})
+    facts += [(name, exact.get(name), here.get(name)) for name in sorted({*exact, *here})]
+    return [
+        f"{name}: {_short(then)} when it began, {_short(mine)} now"
+        for name, then, mine in facts
+        if then != mine
+    ]
+
+
+def _code(manifest: Mapping[str, Any]) -> str | None:
+    return manifest.get("code_sha256")
+
+
+def _short(value: object) -> str:
+    if value is None:
+        return "not recorded"
+    text = str(value)
+    return f"{text[:12]}..." if len(text) == 64 else text  # a SHA-256

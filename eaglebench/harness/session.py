@@ -20,12 +20,12 @@ from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend, Runtime
 from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.errors import NothingMeasuredError, UsageError
-from eaglebench.harness.block import Block, Place, run_block
+from eaglebench.harness.block import Block, DoneBlock, Place, make_blocks, run_block
 from eaglebench.harness.feed import AnswerRule, Feed
 from eaglebench.harness.progress import Progress
 from eaglebench.harness.prompt_check import check_prompts
 from eaglebench.harness.prompts import first_prompt, question_digest
-from eaglebench.harness.resume import Finished, prime
+from eaglebench.harness.resume import Finished, keeps_nothing
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import Replay
@@ -59,12 +59,21 @@ class SessionPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class _Task:
+    """A block through an arm; one that `is_stored` is only gone through again, for its traces."""
+
+    block: Block
+    place: Place
+    is_stored: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Due:
-    """What is left of one round of one cell."""
+    """What is left of one round of one cell; nothing, or its last block of some arm is new."""
 
     cell: Cell
     round: int
-    blocks: list[tuple[Block, Place]]
+    tasks: list[_Task]
 
 
 class Session:
@@ -113,13 +122,10 @@ class Session:
                 may_fail=self.config.continue_on_error,
             )
             self._digests[cell.cell_id] = self._question_digests(conversations)
+            self._finished.check_questions(cell.cell_id, self._digests[cell.cell_id])
         least = range(self.config.pair_range.least)
         self.progress.start(
-            sum(
-                _size(self._unfinished(cell, talks, number))
-                for cell, talks in work
-                for number in least
-            )
+            sum(_size(self._tasks(cell, talks, number)) for cell, talks in work for number in least)
         )
         with _frozen_heap():
             for cell, rounds in groupby(self._rounds(work), key=lambda due: due.cell):
@@ -145,11 +151,11 @@ class Session:
             if number >= pairs.least:
                 work = [due for due in work if not self._is_precise(due[0])]
             for cell, conversations in work[::-1] if number % 2 else work:
-                blocks = self._unfinished(cell, conversations, number)
+                tasks = self._tasks(cell, conversations, number)
                 if number >= pairs.least:
-                    self.progress.extend(_size(blocks))
-                if blocks:
-                    yield _Due(cell, number, blocks)
+                    self.progress.extend(_size(tasks))
+                if tasks:
+                    yield _Due(cell, number, tasks)
 
     def _is_precise(self, cell: Cell) -> bool:
         return self.plan.is_precise(self.folder, cell.cell_id)
@@ -158,20 +164,31 @@ class Session:
         """Rounds of one cell that follow each other."""
         with self._backends(cell) as backends:
             for due in rounds:
-                self._start_round(cell, backends, due.round)
-                for block, place in due.blocks:
-                    self._run_block(block, place, backends[place.arm])
+                for backend in backends.values():
+                    backend.reset()
+                again = sum(task.is_stored for task in due.tasks)
+                if again:
+                    self.progress.note(
+                        f"{cell.cell_id}: going through {again} finished blocks once more, so that "
+                        "caches are what they were"
+                    )
+                for task in due.tasks:
+                    run = self._run_again if task.is_stored else self._run_block
+                    run(task.block, task.place, backends[task.place.arm])
 
-    def _start_round(self, cell: Cell, backends: Mapping[str, Backend], number: int) -> None:
-        """Every round starts from the same caches: empty, or as an interrupted one left them."""
-        for arm, backend in backends.items():
-            backend.reset()
-            prime(backend, self._finished.turns_of(cell.cell_id, arm, number), arm)
-
-    def _run_block(self, block: Block, place: Place, backend: Backend) -> None:
+    def _answer(self, block: Block, place: Place, backend: Backend) -> DoneBlock:
         feed = Feed(block.conversations, self.runtime.tokenizer, self._rule(), self.plan.replay)
         with _quiet_collector():
-            done = run_block(block, place, feed=feed, backend=backend, clock=self.clock)
+            return run_block(block, place, feed=feed, backend=backend, clock=self.clock)
+
+    def _run_again(self, block: Block, place: Place, backend: Backend) -> None:
+        done = self._answer(block, place, backend)
+        self._finished.check_again(
+            (place.cell_id, place.arm, place.round, block.number), done.turns
+        )
+
+    def _run_block(self, block: Block, place: Place, backend: Backend) -> None:
+        done = self._answer(block, place, backend)
         self.folder.append(done.turns, done.steps, done.record)
         if not self.config.continue_on_error:
             done.check()
@@ -183,22 +200,32 @@ class Session:
             done.record.output_tokens / wall_s if wall_s > 0 else 0.0,
         )
 
-    def _unfinished(
+    def _tasks(
         self, cell: Cell, conversations: Sequence[Conversation], round_number: int
-    ) -> list[tuple[Block, Place]]:
-        """Blocks in the order in which they run, each once an arm, without those on disk."""
-        size = cell.knobs.parallel
+    ) -> list[_Task]:
+        """Blocks in the order in which they run, each once an arm, without those on disk.
+
+        Blocks on disk are gone through again where a later one of their arm is missing, unless
+        they leave nothing behind.
+        """
         arms = self.config.arms
-        todo = []
-        for number, start in enumerate(range(0, len(conversations), size)):
-            block = Block(
-                number, tuple(conversations[start : start + size]), self._digests[cell.cell_id]
-            )
-            is_turned = (number + round_number + self.config.seed) % 2
+        tasks: list[_Task] = []
+        for block in make_blocks(conversations, cell.knobs.parallel, self._digests[cell.cell_id]):
+            is_turned = (block.number + round_number + self.config.seed) % 2
             for order, arm in enumerate(arms[::-1] if is_turned else arms):
-                if not self._finished.has_block(cell.cell_id, arm, round_number, block):
-                    todo.append((block, self._place(cell, arm, round_number, order)))
-        return todo
+                is_stored = self._finished.has_block(cell.cell_id, arm, round_number, block)
+                place = self._place(cell, arm, round_number, order)
+                tasks.append(_Task(block, place, is_stored))
+        last = {task.place.arm: task.block.number for task in tasks if not task.is_stored}
+        return [
+            task
+            for task in tasks
+            if not task.is_stored
+            or (
+                task.block.number < last.get(task.place.arm, 0)
+                and not keeps_nothing(task.place.arm)
+            )
+        ]
 
     def _place(self, cell: Cell, arm: str, round_number: int, order: int) -> Place:
         info = self.runtime.info
@@ -294,8 +321,8 @@ class Session:
             )
 
 
-def _size(blocks: Sequence[tuple[Block, Place]]) -> int:
-    return sum(len(block.conversations) for block, _ in blocks)
+def _size(tasks: Sequence[_Task]) -> int:
+    return sum(len(task.block.conversations) for task in tasks if not task.is_stored)
 
 
 @contextmanager

@@ -196,6 +196,7 @@ class BlockRecord(_Counted):
     question_ids: list[str]
     output_tokens: int
     verify_steps: int
+    num_turns: int | None = None
     wall_s: float
     prefill_s: float
     mixed_s: float

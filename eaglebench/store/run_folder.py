@@ -38,6 +38,7 @@ from eaglebench.store.records import (
     TurnKey,
     TurnRecord,
 )
+from eaglebench.store.run_lock import is_written
 from eaglebench.store.step_table import read_step_table
 
 Status = Literal["running", "done", "failed", "partial"]
@@ -125,7 +126,7 @@ class RunFolder:
     # --- reading ------------------------------------------------------------------------------
 
     def manifest(self) -> dict[str, Any]:
-        """`run.json`.
+        """`run.json`; a run that nobody writes any more is `interrupted`, whatever it says.
 
         Raises:
             InputFileError: missing, broken, or of a schema this version does not know.
@@ -140,6 +141,8 @@ class RunFolder:
                 hint="it was written by another version of eaglebench, or is no run",
             )
         _check(path, manifest, Manifest)
+        if manifest["status"] == "running" and not is_written(self.path):
+            return {**manifest, "status": "interrupted"}
         return manifest
 
     def environment(self) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""A resumed run is the run that was not interrupted, to the last counter, in every arm.
+
+Planted faults leave draft KV behind that no list of tokens describes, and a scarce pool evicts by
+the order of what came before: caches can't be filled again from prompts and answers alone.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+
+from eaglebench.backends.embedded import EmbeddedRuntime
+from eaglebench.backends.loading import load_embedded
+from eaglebench.contracts.backend import ModelChoice
+from eaglebench.contracts.knobs import ARMS
+from eaglebench.plan.conversation import Conversation
+from eaglebench.plan.questions import read_question_file
+from eaglebench.store.run_folder import RunFolder
+from tests.engines import TINY, TINY_HEAD
+from tests.sessions import make_cell, make_folder, make_session, make_talk
+
+TIMES = {"t_queue_s", "t_prefill_s", "t_decode_s", "t_total_s", "run_id"}
+NUM_QUESTIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Knobs of the cell, and options of the run."""
+
+    knobs: dict[str, Any]
+    options: dict[str, Any]
+
+
+SETTINGS = {
+    "plain": Setting({"max_total_tokens": 2048}, {"arms": ("radix", "kv-reuse", "no-cache")}),
+    "scarce": Setting(
+        {"max_total_tokens": 176, "page_size": 4, "chunked_prefill_size": 16}, {"arms": ARMS}
+    ),
+    "batched": Setting(
+        {"max_total_tokens": 256, "page_size": 4, "parallel": 2},
+        {"arms": ("radix", "no-lookahead", "kv-reuse", "no-cache"), "pairs": "2"},
+    ),
+}
+
+
+@cache
+def runtime() -> EmbeddedRuntime:
+    """The tiny pair."""
+    return load_embedded(
+        ModelChoice(target=str(TINY), draft=str(TINY_HEAD), dtype="float32", num_threads=1)
+    )
+
+
+@cache
+def talks() -> tuple[Conversation, ...]:
+    """Chats that the pair can answer, with the first question once more at the end."""
+    questions = read_question_file(TINY / "prompts.jsonl").questions[:NUM_QUESTIONS]
+    asked = [make_talk(question.question_id, *question.turns) for question in questions]
+    return (*asked, replace(asked[0], question_id="again"))
+
+
+def run(folder: RunFolder, setting: Setting) -> None:
+    """Run what is left in a folder."""
+    make_session(
+        runtime(),
+        folder,
+        talks(),
+        cells=[make_cell(**setting.knobs)],
+        max_new_tokens=14,
+        **setting.options,
+    ).run()
+
+
+def facts(folder: RunFolder) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Every turn and every verify step, without times."""
+    turns = {turn.key: turn.model_dump(exclude=TIMES) for turn in folder.turns()}
+    steps = {
+        key: [step.model_dump() for step in mine] for key, mine in folder.steps().items() if mine
+    }
+    return turns, steps
+
+
+def after_blocks(whole: RunFolder, path: Path, count: int) -> RunFolder:
+    """The folder as it was when so many blocks had ended."""
+    copytree(whole.path, path)
+    folder = RunFolder(path)
+    kept = [(b.cell_id, b.arm, b.round, b.block) for b in folder.blocks()[:count]]
+    turns = [t for t in folder.turns() if (t.cell_id, t.arm, t.round, t.block) in kept]
+    steps = [step for turn in turns for step in folder.steps().get(turn.key, [])]
+    lines = {
+        "requests.jsonl": turns,
+        "steps.jsonl": steps,
+        "blocks.jsonl": folder.blocks()[:count],
+    }
+    for name, records in lines.items():
+        text = "".join(record.model_dump_json() + "\n" for record in records)  # type: ignore[attr-defined]  # all are models
+        (path / name).write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunFolder]:
+    """Every setting, run without an interruption."""
+    found = {}
+    for name, setting in SETTINGS.items():
+        found[name] = make_folder(tmp_path_factory.mktemp(name))
+        run(found[name], setting)
+    return found
+
+
+def check(whole: RunFolder, path: Path, setting: Setting, count: int) -> None:
+    """Go on after so many blocks, and compare everything."""
+    resumed = after_blocks(whole, path, count)
+    run(resumed, setting)
+    turns, steps = facts(resumed)
+    expected_turns, expected_steps = facts(whole)
+
+    assert turns == expected_turns
+    assert steps == expected_steps
+
+
+def test_there_is_something_to_lose(whole_runs: dict[str, RunFolder]) -> None:
+    """Hits, evictions and drafts that are accepted, or nothing below would say much."""
+    turns = {name: folder.turns() for name, folder in whole_runs.items()}
+
+    for mine in turns.values():
+        assert sum(turn.cached_tokens for turn in mine) > 0
+        assert sum(turn.accepted for turn in mine) > 0.3 * sum(turn.verify_steps for turn in mine)
+        assert not any(turn.error for turn in mine)
+    assert sum(turn.evictions for turn in turns["scarce"] if turn.arm == "radix") > 0
+    assert sum(turn.evictions for turn in turns["batched"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("plain", 2), ("plain", 7), ("scarce", 9), ("scarce", 23), ("batched", 5), ("batched", 17)],
+)
+def test_a_resumed_run_is_the_run_that_was_not_interrupted(
+    whole_runs: dict[str, RunFolder], tmp_path: Path, name: str, count: int
+) -> None:
+    """After a block in the middle of a round, with arms that are one block apart."""
+    check(whole_runs[name], tmp_path / "cut", SETTINGS[name], count)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_run_can_be_interrupted_after_every_block(
+    whole_runs: dict[str, RunFolder], tmp_path: Path, name: str
+) -> None:
+    """Each of them, of every setting."""
+    for count in range(len(whole_runs[name].blocks())):
+        check(whole_runs[name], tmp_path / str(count), SETTINGS[name], count)

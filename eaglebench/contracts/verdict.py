@@ -35,7 +35,7 @@ class Finding:
         change: relative change, `after / before - 1`.
         half_width: one-sided half-width of the change's interval; None where nothing is noisy.
         mde: smallest change that such times detect with 80 % power; None where nothing is noisy.
-        allowed: the relative loss at which it counts as a regression; None for exact equality.
+        allowed: the relative loss above which it counts as a regression; None for exact equality.
         tier: how the questions compare (`identical`, `matched`, `diverged`, `other-prompts`).
         questions: those that differ.
     """

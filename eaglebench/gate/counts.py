@@ -2,6 +2,7 @@
 
 from eaglebench.contracts.snapshot import ArmCounts, QuestionCounts
 from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.gate.limits import limit_of
 from eaglebench.gate.policy import IMPLAUSIBLE, Policy, Rule
 from eaglebench.stats.metrics import ACCEPTANCE, COUNTERS, OUTPUT, metric, relative_change
 
@@ -54,20 +55,20 @@ def _judge(
     tier: str,
     questions: tuple[str, ...],
 ) -> Finding:
-    """Integers carry no noise: the loss itself decides, at half of what is allowed."""
-    known = metric(rule.metric)
-    loss, allowed = known.loss(before, after), rule.share(before)
+    """What carries no noise is decided by the loss itself."""
+    loss, limit = metric(rule.metric).loss(before, after), limit_of(rule, before, after)
     verdict: Verdict
-    if loss > allowed / 2:
-        verdict, reason = "REGRESSED", _sentence(rule.metric, before, after)
+    reason = _sentence(rule.metric, before, after)
+    if limit.is_exceeded:
+        verdict = "REGRESSED"
+        reason += f", more than {limit.text}" if limit.text else ""
     elif -loss > IMPLAUSIBLE and rule.metric == ACCEPTANCE:
-        verdict = "NOT_COMPARABLE"
-        reason = f"{_sentence(rule.metric, before, after)}: implausible for the same workload"
+        verdict, reason = "NOT_COMPARABLE", f"{reason}: implausible for the same workload"
     elif loss < 0:
-        verdict, reason = "IMPROVED", _sentence(rule.metric, before, after)
+        verdict = "IMPROVED"
     else:
         verdict = "PASS"
-        reason = _sentence(rule.metric, before, after)
+        reason += f", no more than {limit.text}" if loss else ""
     if verdict == "PASS" and rule.metric == ACCEPTANCE and questions:
         reason = f"{reason}, but {len(questions)} questions were accepted in other steps"
     return Finding(
@@ -79,7 +80,7 @@ def _judge(
         before=before,
         after=after,
         change=relative_change(before, after),
-        allowed=allowed,
+        allowed=limit.share,
         tier=tier,
         questions=questions,
     )

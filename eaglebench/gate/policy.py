@@ -3,15 +3,20 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import floor
 
 from eaglebench.errors import UsageError
-from eaglebench.stats.metrics import ACCEPTANCE, COUNTERS, OUTPUT, metric
+from eaglebench.stats.metrics import ACCEPTANCE, COUNTERS, OUTPUT, Metric, metric
 
 ALPHA = 0.01
 IMPLAUSIBLE = 0.25
 """A gain of more than a quarter on the same workload is no gain but another measurement."""
 DEFAULT_ALLOWED = 0.01
 """Loss of acceptance length at which a claim about other prompts fails."""
+MOST_PERCENT = 100
+MOST_LENGTH = 64
+"""Tokens a verify step: longer than any draft that is worth its while."""
+MOST_COUNTED = 2**53
 _RULE = re.compile(r"([a-z_]+)\s*:\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 
 
@@ -25,6 +30,12 @@ class Rule:
     metric: str
     allowed: float
     is_absolute: bool = False
+
+    @property
+    def text(self) -> str:
+        """The rule as it is typed."""
+        amount = f"{self.allowed:g}" if self.is_absolute else f"{self.allowed * 100:g}%"
+        return f"{self.metric}:{amount}"
 
     def share(self, before: float) -> float:
         """The allowed loss as a share of `before`."""
@@ -80,12 +91,30 @@ def _parse(text: str) -> Rule:
             hint="METRIC:LOSS, such as al:1%, al:0.02, throughput:2% or verify_steps:0",
         )
     known, amount = metric(found[1]), float(found[2])
-    if found[3]:
-        return Rule(known.name, amount / 100)
-    is_absolute = amount > 0
+    is_absolute = amount > 0 and not found[3]
+    _check_amount(text, known, amount, is_absolute=is_absolute)
+    return Rule(known.name, amount if is_absolute else amount / 100, is_absolute=is_absolute)
+
+
+def _check_amount(text: str, known: Metric, amount: float, *, is_absolute: bool) -> None:
+    """Refuse what no run could lose, and what could not be judged."""
+    name = known.name
+    if name == OUTPUT and amount:
+        raise UsageError(
+            f"--fail-on {text!r}: the engine is lossless, so no output may change",
+            hint=f"{OUTPUT}:0",
+        )
     if is_absolute and not known.is_deterministic:
         raise UsageError(
-            f"--fail-on {text!r}: {known.name} is a ratio; give the loss in per cent",
-            hint=f"{known.name}:2%",
+            f"--fail-on {text!r}: {name} is a ratio; give the loss in per cent", hint=f"{name}:2%"
         )
-    return Rule(known.name, amount, is_absolute=is_absolute)
+    if is_absolute and name in COUNTERS and amount != floor(min(amount, MOST_COUNTED)):
+        raise UsageError(f"--fail-on {text!r}: {name} is a whole number", hint=f"{name}:4")
+    if is_absolute and name == ACCEPTANCE and amount >= MOST_LENGTH:
+        raise UsageError(
+            f"--fail-on {text!r}: no acceptance length can lose so much", hint=f"{name}:0.02"
+        )
+    if not is_absolute and amount >= MOST_PERCENT:
+        raise UsageError(
+            f"--fail-on {text!r}: expected less than {MOST_PERCENT} %", hint=f"{name}:1%"
+        )

@@ -80,11 +80,16 @@ def test_other_output_is_a_regression_even_with_the_same_length() -> None:
         ("al:0.02", 1, "PASS"),
         ("al:0.02", 3, "REGRESSED"),
         ("verify_steps:0", 1, "REGRESSED"),
-        ("verify_steps:2%", 3, "PASS"),
+        ("verify_steps:2%", 8, "PASS"),
+        ("verify_steps:2%", 9, "REGRESSED"),
+        ("verify_steps:4", 4, "PASS"),
+        ("verify_steps:4", 5, "REGRESSED"),
         ("evictions:0", 50, "PASS"),
     ],
 )
-def test_a_rule_decides_at_half_of_what_it_allows(rule: str, steps: int, verdict: str) -> None:
+def test_a_ratio_is_decided_at_half_of_its_rule_and_a_count_by_all_of_it(
+    rule: str, steps: int, verdict: str
+) -> None:
     """Of 400 verify steps; a metric without a rule is not judged."""
     questions = tuple(make_question(f"q{n}") for n in range(4))
     changed = (*questions[:3], slower(questions[3], steps))

@@ -1,0 +1,135 @@
+"""What requests borrow, own and leave behind, counted by hand."""
+
+import numpy as np
+import pytest
+
+from eaglebench.contracts.knobs import EngineKnobs
+from tests.dry_engine import TOKEN, DryEngine, tokens_of
+
+ALL_ACCEPTED = (TOKEN,) * 4
+
+
+def make_engine(page_size: int = 1, **knobs: object) -> DryEngine:
+    """Chains of three drafts."""
+    values: dict[str, object] = {
+        "num_steps": 3,
+        "num_draft_tokens": 4,
+        "page_size": page_size,
+        **knobs,
+    }
+    return DryEngine(EngineKnobs(**values))  # type: ignore[arg-type]  # checked by the dataclass
+
+
+@pytest.mark.parametrize(
+    ("page_size", "length", "expected"),
+    [
+        (16, 33, 32),
+        (16, 34, 32),
+        (16, 48, 32),
+        (16, 49, 48),
+        (16, 16, 0),
+        (16, 17, 16),
+        (4, 32, 28),
+        (4, 33, 32),
+        (1, 33, 32),
+        (1, 2, 1),
+        (1, 1, 0),
+    ],
+)
+def test_a_resend_hits_all_but_its_last_token_in_whole_pages(
+    page_size: int, length: int, expected: int
+) -> None:
+    """At least one token is computed again, for its logits: floor(L - 1) to the page."""
+    engine = make_engine(page_size)
+    prompt = tokens_of(length)
+    engine.add("first", prompt, 1)
+    engine.step()
+
+    engine.add("again", prompt, 1)
+    (row,) = engine.step().prefill
+
+    assert engine.requests["first"].tally.cached_tokens == 0
+    assert engine.requests["again"].tally.cached_tokens == expected
+    assert (row.start, row.end) == (expected, length)
+
+
+@pytest.mark.parametrize(("page_size", "expected"), [(1, 39), (4, 36), (16, 32)])
+def test_a_branch_ends_one_slot_before_the_texts_part(page_size: int, expected: int) -> None:
+    """Slot 39 is paired with token 40, which differs: 39 slots are shared, in whole pages."""
+    engine = make_engine(page_size)
+    donor = tokens_of(60)
+    engine.add("donor", donor, 1)
+    engine.step()
+
+    engine.add("branch", (*donor[:40], *tokens_of(20, seed=1)), 1)
+    engine.step()
+
+    assert engine.requests["branch"].tally.cached_tokens == expected
+
+
+def test_a_longer_prompt_hits_what_the_answer_left() -> None:
+    """A prompt of 10 and 5 delivered tokens: 14 slots are written and settled, all can be hit."""
+    engine = make_engine()
+    prompt = tokens_of(10)
+    engine.add("first", prompt, 5)
+    engine.step()
+    engine.step(ALL_ACCEPTED)
+    (first,) = engine.ended
+    assert first.num_output == 5
+
+    engine.add("next", (*prompt, *[TOKEN] * 5, *tokens_of(8, seed=1)), 1)
+    engine.step()
+
+    assert engine.requests["next"].tally.cached_tokens == 14
+
+
+def test_pages_of_a_life_are_counted_where_they_come_from_and_go_to() -> None:
+    """Pages of 4, a prompt of 10, 5 tokens: 13 slots are 4 pages, 17 slots are 5.
+
+    14 slots are written at the end, so 3 whole pages go to the tree and 2 are given back.
+    """
+    engine = make_engine(4)
+    engine.add("r", tokens_of(10), 5)
+    engine.step()
+    engine.step(ALL_ACCEPTED)
+
+    tally = engine.requests["r"].tally
+
+    assert (tally.pages_allocated, tally.alloc_calls) == (5, 2)
+    assert tally.pages_returned == 2
+    assert engine.storage.cache.num_evictable_pages == 3
+    assert tally.evictions == 0
+
+
+def test_no_page_more_is_evicted_than_is_needed() -> None:
+    """Four pages, each left by a text of its own: a prompt of one page evicts 1, one of two 2."""
+    engine = make_engine(16, max_total_tokens=64)
+    for number in range(4):
+        engine.add(f"{number}", tokens_of(16, seed=number), 1)
+        engine.step()
+    assert engine.storage.pages.num_free == 0
+
+    engine.add("one", tokens_of(16, seed=10), 1)
+    engine.step()
+    engine.add("two", tokens_of(32, seed=11), 1)
+    engine.step()
+
+    evictions = {name: each.tally.evictions for name, each in engine.requests.items()}
+    assert evictions == {"0": 0, "1": 0, "2": 0, "3": 0, "one": 1, "two": 2}
+    assert engine.storage.cache.num_evictable_pages == 4
+
+
+@pytest.mark.parametrize(("page_size", "expected"), [(1, 6), (4, 4)])
+def test_only_slots_with_valid_draft_kv_go_to_the_tree(page_size: int, expected: int) -> None:
+    """Ten slots are written, the draft's KV is settled for six of them."""
+    engine = make_engine(page_size)
+    request = engine.make("r", tokens_of(20))
+    engine.storage.attach(request)
+    assert engine.storage.try_reserve(request, engine.storage.demand(request, 10, 0))
+    request.num_written, request.draft_valid_len = 10, 6
+
+    engine.storage.checkpoint(request)
+
+    assert request.tree_owned_slots == expected
+    key = engine.config.policy.make_key(np.array(tokens_of(20), dtype=np.int32), None)
+    assert engine.storage.cache.lookup(key, 19).num_slots == expected

@@ -44,6 +44,7 @@ class EmbeddedBackend:
                     yield from self.engine.step().ended
                 elif source.is_waiting and not refused:
                     raise InvariantError("a request waits for another one, but none is running")
+            self.engine.storage.check_idle()
         finally:
             self.engine.abort_all()
 
@@ -54,6 +55,7 @@ class EmbeddedBackend:
     def reset(self) -> None:
         """Forget all cached prefixes and times."""
         self.engine.reset()
+        self.engine.storage.check_idle(is_fresh=True)
         self.engine.step_clock.take()
 
     def close(self) -> None:

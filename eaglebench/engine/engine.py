@@ -31,6 +31,19 @@ class StepEvents:
     ended: tuple[RequestObservation, ...]
 
 
+class Books:
+    """Torn from the beginning of a step until it has ended, whatever ends it."""
+
+    def __init__(self) -> None:
+        self.are_torn = False
+
+    def __enter__(self) -> None:
+        self.are_torn = True
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.are_torn = kind is not None
+
+
 class Engine:
     """Continuous batching over one target, one head and their pools."""
 
@@ -52,6 +65,8 @@ class Engine:
         self.step_clock = StepClock()
         self.runner = StepRunner(config, models, self.target_pool, self.draft_pool)
         self._requests: dict[str, EngineRequest] = {}
+        self._ended: list[EngineRequest] = []  # in the step that runs, or was broken off
+        self._books = Books()
         self._num_arrivals = 0
         self.reset()
 
@@ -71,6 +86,9 @@ class Engine:
         """
         if self._requests:
             raise UsageError("the engine can't be reset while requests are running")
+        self._empty_books()
+
+    def _empty_books(self) -> None:
         room = PoolRoom(self.config, self.runner.room)
         self.storage = KVStorage(self.config, room)
         self.scheduler = Scheduler(self.config, self.storage, room)
@@ -111,16 +129,30 @@ class Engine:
         self._requests[request.request_id] = added
 
     def step(self) -> StepEvents:
-        """Run one step; does nothing when there is nothing to do."""
+        """Run one step; does nothing when there is nothing to do.
+
+        Whatever breaks it off, at whatever moment, `abort`, `abort_all` and `step` go on from there:
+        requests that had ended are reported with their own reason, all others stand where they stood
+        before the step, and the books begin anew, without cached prefixes.
+        """
+        if self._books.are_torn:
+            self._mend()
+        self._ended = []
+        with self._books:
+            return self._step()
+
+    def _step(self) -> StepEvents:
         started_s = self.clock.now_s()
+        for request in self._requests.values():
+            request.mark()
         plan = self.scheduler.plan()
-        ended = list(plan.ended)
         for row in plan.prefill:
             row.request.note_admitted(started_s)
         with self.storage.pages.unchanged():
             results = self.runner.run(plan, self.storage.pages.window_slots) if plan.rows else []
         self._audit(results)
-        ended += [request for result in results if (request := self._settle(result)) is not None]
+        for result in results:
+            self._settle(result)
         for request in self.scheduler.running:
             self.storage.slide(request)
         now_s = self.clock.now_s()
@@ -130,11 +162,11 @@ class Engine:
         self.step_clock.add(
             now_s - started_s, has_prefill=bool(plan.prefill), has_verify=bool(plan.verify)
         )
-        for request in ended:
-            del self._requests[request.request_id]
+        self._ended = [each for each in self._requests.values() if each.finish_reason is not None]
+        self._requests = {n: r for n, r in self._requests.items() if r.finish_reason is None}
         self._audit([])
         new_ids = {r.row.request.request_id: r.new_ids for r in results if r.new_ids}
-        return StepEvents(new_ids, tuple(request.observe(now_s) for request in ended))
+        return StepEvents(new_ids, tuple(request.observe(now_s) for request in self._ended))
 
     def abort(self, request_id: str) -> RequestObservation:
         """End a request now; what is settled of its KV stays in the tree.
@@ -142,14 +174,17 @@ class Engine:
         Raises:
             UsageError: no such request is running or waiting.
         """
+        if self._books.are_torn:
+            self._mend()
         request = self._requests.pop(request_id, None)
         if request is None:
             raise UsageError(f"no request {request_id} is waiting or running")
-        request.finish_reason = "aborted"
-        if request.state is RequestState.RUNNING:
-            self._release(request)
-        request.move_to(RequestState.FINISHED)
-        self.scheduler.retire(request)
+        if request.finish_reason is None:
+            request.finish_reason = "aborted"
+            if request.state is RequestState.RUNNING:
+                self._release(request)
+            request.move_to(RequestState.FINISHED)
+            self.scheduler.retire(request)
         self._audit([])
         return request.observe(self.clock.now_s())
 
@@ -172,22 +207,36 @@ class Engine:
         del self.runner, self.target_pool, self.draft_pool
 
     def abort_all(self) -> list[RequestObservation]:
-        """End every request now."""
+        """End every request now; one that a broken step had ended keeps its reason."""
+        if self._books.are_torn:
+            self._mend()
         return [self.abort(request_id) for request_id in list(self._requests)]
+
+    # --- a step that was broken off -----------------------------------------------------------
+
+    def _mend(self) -> None:
+        """Go on after a broken step: pages and tree can't be trusted, tokens and reasons can."""
+        unreported = {request.request_id: request for request in self._ended}
+        self._requests = {**unreported, **self._requests}
+        self._ended = []
+        self._empty_books()
+        for request in self._requests.values():
+            request.recover()
+            if request.finish_reason is None:
+                self.scheduler.requeue(request)
+        self._books.are_torn = False
 
     # --- after the forward --------------------------------------------------------------------
 
-    def _settle(self, result: RowResult) -> EngineRequest | None:
-        """Checkpoint where a step asks for it; returns the request if it has ended."""
+    def _settle(self, result: RowResult) -> None:
+        """Checkpoint where a step asks for it; a request that has ended gives everything back."""
         request = result.row.request
-        if request.finish_reason is None:
-            if isinstance(result.row, PrefillRow):
-                self.storage.checkpoint(request)
-            return None
-        self._release(request)
-        request.move_to(RequestState.FINISHED)
-        self.scheduler.retire(request)
-        return request
+        if request.finish_reason is not None:
+            self._release(request)
+            request.move_to(RequestState.FINISHED)
+            self.scheduler.retire(request)
+        elif isinstance(result.row, PrefillRow):
+            self.storage.checkpoint(request)
 
     def _release(self, request: EngineRequest) -> None:
         self.storage.checkpoint(request)

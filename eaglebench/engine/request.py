@@ -11,6 +11,7 @@ I3  while decoding S == N - 1: the last known token is the pending root.
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,15 @@ _LEGAL = {
 }
 
 
+class _Mark(NamedTuple):
+    """What a step may change and `recover` goes back to."""
+
+    num_known: int
+    num_steps: int
+    prefill_sampled: int
+    prefill_gap: float | None
+
+
 class EngineRequest:
     """A request as the engine keeps it; `arrival` orders requests, earlier ones go first."""
 
@@ -71,6 +81,7 @@ class EngineRequest:
         self.watch = StopWatch(rule, self.num_prompt_tokens)
         self._tokens = np.array(request.prompt_token_ids, dtype=np.int32)
         self._num_known = self.num_prompt_tokens
+        self.mark()
         # filled by the scheduler at admission, dropped at preemption and finish
         self.table: BlockTable | None = None
         self.lock: PrefixLock | None = None
@@ -161,8 +172,10 @@ class EngineRequest:
 
     def fail(self, error: str) -> None:
         """End with `failed`; nothing that was proposed is verified any more."""
-        self.finish_reason = "failed"
         self.error = error
+        self.finish_reason = (
+            "failed"  # last: from here on it has ended, with all that belongs to it
+        )
         self.proposal = NOTHING_PROPOSED
         self.num_proposed_slots = 0
 
@@ -175,6 +188,32 @@ class EngineRequest:
         if state not in _LEGAL[self.state]:
             raise InvariantError(f"request {self.request_id}: {self.state} can't become {state}")
         self.state = state
+
+    def mark(self) -> None:
+        """Remember where the request stands before a step."""
+        self._mark = _Mark(
+            self._num_known, len(self.steps), self.tally.prefill_sampled, self.prefill_gap
+        )
+
+    def recover(self) -> None:
+        """Leave a step that was broken off; the books of pages are new.
+
+        A request that had ended stays so. Any other stands where `mark` found it and waits again,
+        as after a preemption.
+        """
+        self.drop_pages()
+        if self.finish_reason is not None:
+            self.state = RequestState.FINISHED
+            return
+        self._num_known = self._mark.num_known
+        del self.steps[self._mark.num_steps :]
+        self.tally.prefill_sampled = self._mark.prefill_sampled
+        self.prefill_gap = self._mark.prefill_gap
+        self.watch = StopWatch(self.rule, self.num_prompt_tokens)
+        self.watch.cut(self.output_ids)
+        if self.state is RequestState.RUNNING:
+            self.tally.preemptions += 1
+        self.state = RequestState.WAITING
 
     def drop_pages(self) -> None:
         """Forget everything about KV; the caller has given pages and lock back."""
@@ -221,5 +260,5 @@ class EngineRequest:
             ),
             finish_reason=self.finish_reason,
             prefill_gap=self.prefill_gap,
-            error=self.error,
+            error=self.error if self.finish_reason == "failed" else None,
         )

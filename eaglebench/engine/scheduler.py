@@ -60,6 +60,10 @@ class Scheduler:
         self._admit(plan, budget)
         return plan
 
+    def requeue(self, request: EngineRequest) -> None:
+        """Queue a request again whose pages are gone; it was taken before, so it fits."""
+        insort(self.waiting, request, key=_arrival)
+
     def retire(self, request: EngineRequest) -> None:
         """Take a finished or aborted request off the lists; its pages are the caller's affair."""
         if request in self.running:
@@ -74,7 +78,7 @@ class Scheduler:
         request.tally.preemptions += 1
         request.move_to(RequestState.WAITING)
         self.running.remove(request)
-        insort(self.waiting, request, key=_arrival)
+        self.requeue(request)
 
     # --- one row ------------------------------------------------------------------------------
 

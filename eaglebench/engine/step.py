@@ -235,7 +235,7 @@ def _commit_verify(
     rows = np.array([0, *(node + 1 for node in acceptance.path)], dtype=np.int64)
     result.kept_rows = rows[: kept.num_kept]
     _deliver(result, acceptance.emitted_ids[: kept.num_kept])
-    request.finish_reason = kept.reason
+    request.finish_reason = kept.reason  # last: a request with a reason is whole, see `recover`
 
 
 def _commit_prefill(

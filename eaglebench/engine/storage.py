@@ -120,6 +120,29 @@ class KVStorage:
             lock=request.lock,
         )
 
+    def check_idle(self, *, is_fresh: bool = False) -> None:
+        """Check that nobody but the tree holds a page; a few sums, so it can be asked at any time.
+
+        Args:
+            is_fresh: the tree is to hold none either.
+
+        Raises:
+            InvariantError: pages are lost, or owned by somebody who is gone.
+        """
+        cache, pages = self.cache, self.pages
+        in_tree = cache.num_evictable_pages + cache.num_protected_pages
+        found = {"free": pages.num_free, "in the tree": in_tree}
+        if pages.num_free + in_tree != pages.num_pages or cache.num_protected_pages:
+            raise InvariantError(
+                f"nobody runs, and {pages.num_pages} pages are {found}, {cache.num_protected_pages} "
+                "of the latter locked: a page was leaked"
+            )
+        lost = pages.num_lost_windows(cache.num_evictable_windows)
+        if lost:
+            raise InvariantError(f"nobody runs, and {lost} pages of window layers were leaked")
+        if is_fresh and in_tree:
+            raise InvariantError(f"{in_tree} pages are in the tree after a reset; expected none")
+
     def owned_view(self, request: EngineRequest) -> OwnedView:
         """What the audit needs to know of a running request."""
         return OwnedView(

@@ -134,6 +134,10 @@ class PageAllocator:
         """[n] int64: where window layers keep the KV of each slot."""
         return slots
 
+    def num_lost_windows(self, num_in_tree: int) -> int:
+        """Window pages that are neither free nor among those `num_in_tree` of the tree."""
+        return 0
+
     def release_window(self, pages: NDArray[np.int32]) -> int:
         """Give back what window layers alone hold of these pages; returns how many pages."""
         return 0

@@ -69,6 +69,10 @@ class PagePairAllocator(PageAllocator):
         """Pages of the window pool."""
         return self.window_pages.num_pages
 
+    def num_lost_windows(self, num_in_tree: int) -> int:
+        """Window pages that are neither free nor among those `num_in_tree` of the tree."""
+        return self.window_pages.num_pages - self.window_pages.num_free - num_in_tree
+
     @property
     def num_allocatable(self) -> int:
         """Pages that `allocate` could take."""

@@ -311,6 +311,7 @@ class ScriptedRuntime:
         self.pressures = pressures
         self.tokenizer: Tokenizer = ByteTokenizer()
         self.backends: list[ScriptedBackend] = []
+        self.noise_prompts: list[list[Sequence[int]]] = []
         self.is_closed = False
         self.info = RuntimeInfo(
             backend="scripted",
@@ -344,8 +345,9 @@ class ScriptedRuntime:
         return ScriptedRoom(knobs.max_total_tokens)
 
     def measure_noise(self, prompts: Sequence[Sequence[int]]) -> NumericNoise:
-        """A fixed noise."""
-        return NumericNoise(target=NOISE, draft=NOISE)
+        """A fixed noise; remembers what it was asked about."""
+        self.noise_prompts.append([*prompts])
+        return NumericNoise(target=NOISE, draft=NOISE, target_lead=NOISE, draft_lead=NOISE)
 
     def close(self) -> None:
         """Remember that it was closed."""

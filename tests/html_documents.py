@@ -7,8 +7,8 @@ from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.contracts.verdict import Finding, Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import make_rows
-from eaglebench.stats.pairing import Tau
 from eaglebench.stats.sweep import make_sweeps
+from eaglebench.stats.tau import Tau
 from eaglebench.store.decode import measured_run
 from tests.fakes import NOISE, Plant, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks

@@ -31,6 +31,7 @@ from eaglebench.plan.replay import Replay, check_replay
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.report.comparison import comparison_document
 from eaglebench.report.run_key import run_key
+from eaglebench.stats.tau import thresholds
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 from eaglebench.stats.trust import doubts_of
 from eaglebench.store.decode import measured_blocks
@@ -149,7 +150,8 @@ def _run(
         )
         status: Status = "failed"
         try:
-            tau = folder.manifest().get("tau") or session.tau()  # a resumed run keeps its own
+            kept = folder.manifest().get("tau")  # a resumed run keeps its own
+            tau = kept or thresholds(session.noise())
             folder.set_status("running", tau=tau)
             with profiler:
                 session.run()

@@ -14,7 +14,6 @@ from eaglebench.gate.trust import doubt_findings
 from eaglebench.report.run_pair import PairedRow
 from eaglebench.stats.bootstrap import length_interval
 from eaglebench.stats.difference import Side, make_difference
-from eaglebench.stats.pairing import Tau
 from eaglebench.stats.snapshot import make_snapshot, question_counts
 from eaglebench.stats.trust import doubts_of
 from eaglebench.store.run_folder import RunFolder
@@ -42,8 +41,7 @@ def pair_runs(
         return [], _judgement(earlier, later, [_finding(("*", "*"), wrong)], [])
     check_renames(renamed, {turn.arm for turn in earlier.turns}, f"run {earlier.run_id}")
     old, new = _sides(earlier, {}), _sides(later, renamed)
-    mine, theirs = tau_of(later), tau_of(earlier)
-    tau = Tau(target=max(mine.target, theirs.target), draft=max(mine.draft, theirs.draft))
+    tau = tau_of(later).wider(tau_of(earlier))
     rows, findings = [], doubt_findings(doubts_of(later))
     doubts = [doubt for doubt in doubts_of(earlier) if doubt.is_fatal]
     findings += doubt_findings(doubt for doubt in doubts if doubt.kind == "unfinished")

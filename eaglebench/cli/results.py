@@ -10,6 +10,7 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.notes import (
     context_notes,
     head_notes,
+    precision_notes,
     pressure_notes,
     run_notes,
     sampling_notes,
@@ -17,8 +18,8 @@ from eaglebench.report.notes import (
     window_notes,
 )
 from eaglebench.report.rows import Row, make_rows
-from eaglebench.stats.pairing import Tau
 from eaglebench.stats.sweep import make_sweeps
+from eaglebench.stats.tau import Tau
 from eaglebench.stats.trust import doubts_of
 from eaglebench.store.decode import measured_run
 from eaglebench.store.run_folder import RunFolder
@@ -58,7 +59,7 @@ def rows_of(run: MeasuredRun) -> list[Row]:
 
 def tau_of(run: MeasuredRun) -> Tau:
     """The near-tie thresholds a run measured for itself; 0 where it has none."""
-    return Tau(target=run.tau.get("target", 0.0), draft=run.tau.get("draft", 0.0))
+    return Tau.recorded(run.tau)
 
 
 def inside_of(rows: Sequence[Row]) -> ArmDifferences:
@@ -89,6 +90,7 @@ def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[s
     page_sizes = sorted({turn.page_size for turn in run.turns})
     notes = run_notes(rows, page_sizes, run.models.get("warnings", ()))
     notes += pressure_notes(run.turns)
+    notes += precision_notes(rows, str(run.models.get("dtype")))
     notes += context_notes(run.turns)
     notes += head_notes(run.models, run.turns)
     notes += text_notes(run.models, run.turns)

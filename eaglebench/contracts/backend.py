@@ -104,10 +104,19 @@ class RuntimeInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumericNoise:
-    """Largest logit difference between matrix shapes, measured on this run's own prompts."""
+    """What another matrix shape does to logits, measured on this run's own prompts.
+
+    Attributes:
+        target, draft: the largest difference of any logit.
+        target_lead, draft_lead: by how much the lead of the likeliest token over the second one
+            changes, in the worst of a hundred places (99 % quantile); None where a backend can't
+            say.
+    """
 
     target: float
     draft: float
+    target_lead: float | None = None
+    draft_lead: float | None = None
 
 
 class Tokenizer(Protocol):

@@ -1,11 +1,11 @@
 """How much logits move when the same rows are computed in another matrix shape.
 
 Rows of a matrix product depend on the shape they are computed in, so two arms that chunk or batch
-differently can part at a near-tie. The largest difference seen here, on the run's own prompts,
-is what the near-tie threshold is made from.
+differently can part at a near-tie. What is seen here, on the run's own prompts, is what the
+near-tie thresholds are made from (`docs/decisions/0004-near-ties.md`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -22,34 +22,75 @@ SHAPES = (1, 2, 3, 5, 8, 16, 64)
 MAX_TOKENS = 192
 """Leading tokens of a prompt that are looked at."""
 NUM_COMPARED = 24
-"""Trailing tokens whose logits are compared."""
+"""Trailing tokens that are computed in each of `SHAPES`."""
+CHUNKS = (5, 16, 64)
+"""Rows a forward from the first token on: noise of the KV that later tokens look at adds up."""
+QUANTILE = 0.99
+"""The largest of all changes is an outlier that grows with the number of places looked at."""
 
 
 def measure_noise(models: Models, prompts: Sequence[Sequence[int]]) -> NumericNoise:
-    """Largest absolute logit difference between whole and split forwards over `prompts`."""
-    target = 0.0
-    draft = 0.0
+    """How logits and leads change between whole and split forwards over `prompts`."""
+    target, draft = NoiseOfSide(), NoiseOfSide()
     for prompt in prompts:
         ids = list(prompt[:MAX_TOKENS])
         whole = _Pass(models, ids).run([len(ids)])
-        for rows in SHAPES:
-            split_from = max(0, len(ids) - NUM_COMPARED)
-            steps = ([split_from] if split_from else []) + _pieces(len(ids) - split_from, rows)
-            part = _Pass(models, ids).run(steps)
-            count = min(NUM_COMPARED, len(ids))
-            target = max(target, _difference(whole[0], part[0], count))
-            draft = max(draft, _difference(whole[1], part[1], count))
-    return NumericNoise(target=target, draft=draft)
+        for sizes, num_compared in _splits(len(ids)):
+            part = _Pass(models, ids).run(sizes)
+            for side, one, other in zip((target, draft), whole, part, strict=True):
+                if one is not None and other is not None:
+                    side.add(one[-num_compared:], other[-num_compared:])
+    return NumericNoise(
+        target=target.largest,
+        draft=draft.largest,
+        target_lead=target.lead_noise(),
+        draft_lead=draft.lead_noise(),
+    )
+
+
+class NoiseOfSide:
+    """What was seen of the target's logits, or of the head's."""
+
+    def __init__(self) -> None:
+        self.largest = 0.0
+        self.changes: list[Tensor] = []
+
+    def add(self, one: Tensor, other: Tensor) -> None:
+        """The same rows [num_rows, vocab] twice; rows that are no numbers are left out."""
+        usable = torch.isfinite(one).all(dim=-1) & torch.isfinite(other).all(dim=-1)
+        one, other = one[usable], other[usable]
+        if not len(one):
+            return
+        # a prompt's first tokens are noisier than any answer
+        tail, other_tail = one[-NUM_COMPARED:].double(), other[-NUM_COMPARED:].double()
+        self.largest = max(self.largest, float((tail - other_tail).abs().max().item()))
+        best = torch.topk(one, 2, dim=-1).indices
+        self.changes.append((_lead(one, best) - _lead(other, best)).abs())
+
+    def lead_noise(self) -> float | None:
+        """The quantile over all rows and splits; None without a row."""
+        if not self.changes:
+            return None
+        return float(torch.quantile(torch.cat(self.changes), QUANTILE).item())
+
+
+def _lead(logits: Tensor, pair: Tensor) -> Tensor:
+    """[num_rows] by how much the first token of each `pair` [num_rows, 2] leads the second."""
+    both = logits.gather(1, pair).double()
+    return both[:, 0] - both[:, 1]
+
+
+def _splits(total: int) -> Iterator[tuple[list[int], int]]:
+    """Rows of each forward, and how many trailing rows are compared, in every way looked at."""
+    head = max(0, total - NUM_COMPARED)
+    for rows in SHAPES:
+        yield ([head] if head else []) + _pieces(total - head, rows), total - head
+    for rows in CHUNKS:
+        yield _pieces(total, rows), total
 
 
 def _pieces(total: int, size: int) -> list[int]:
     return [min(size, total - start) for start in range(0, total, size)]
-
-
-def _difference(whole: Tensor | None, part: Tensor | None, count: int) -> float:
-    if whole is None or part is None:
-        return 0.0
-    return float((whole[-count:].double() - part[-count:].double()).abs().max().item())
 
 
 class _Pass:

@@ -6,11 +6,10 @@ of the draft's or the target's state, whichever way the acceptance length moved.
 
 from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.lengths import length_finding
+from eaglebench.gate.precision import are_too_many, too_close_to_tell
 from eaglebench.stats.difference import Difference
 
 FAULTS = ("draft-state", "target-state")
-NEAR_TIE_SHARE = 1 / 20
-"""Near-ties are rare; more of them than this are looked at by a person."""
 
 
 def judge_arm(cell_id: str, arm: str, difference: Difference) -> Finding:
@@ -36,9 +35,10 @@ def judge_arm(cell_id: str, arm: str, difference: Difference) -> Finding:
         )
     elif failed:
         verdict, reason, named = "FAILED", f"{len(failed)} of {len(pairs)} turns failed", failed
-    elif len(ties) > max(1, NEAR_TIE_SHARE * len(compared)):
+    elif are_too_many(len(ties), len(compared)):
         verdict, named = "INCONCLUSIVE", ties
-        reason = f"{len(ties)} of {len(compared)} turns part at near-ties; replay would tell"
+        reason = f"{len(ties)} of {len(compared)} turns part at near-ties; "
+        reason += too_close_to_tell(difference.close) or "replay would tell"
     else:
         verdict, named = "PASS", ties
         reason = f"{len(compared) - len(ties)} of {len(compared)} turns identical"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.lengths import length_finding
+from eaglebench.gate.precision import are_too_many, too_close_to_tell
 from eaglebench.stats.bootstrap import LengthInterval
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import NOT_PAIRED, PairClass
@@ -30,8 +31,14 @@ def judge_runs(
     elif not changed:
         verdict, reason = "PASS", f"all {len(compared)} turns identical"
     else:
-        verdict = _direction(difference.acceptance) if clear else "PASS"
         reason = f"{len(changed)} of {len(compared)} turns differ ({_kinds(difference)})"
+        doubt = too_close_to_tell(difference.close)
+        if clear:
+            verdict = _direction(difference.acceptance)
+        elif doubt and are_too_many(len(changed), len(compared)):
+            verdict, reason = "INCONCLUSIVE", f"{reason}; {doubt}"
+        else:
+            verdict = "PASS"
         if interval is not None:
             reason += f"; acceptance length {interval.change:+.2%}, on other prompts between "
             reason += f"{interval.low:+.2%} and {interval.high:+.2%}"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from eaglebench.clock import Clock
-from eaglebench.contracts.backend import Backend, Runtime
+from eaglebench.contracts.backend import Backend, NumericNoise, Runtime
 from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.errors import NothingMeasuredError, UsageError
 from eaglebench.harness.block import Block, DoneBlock, Place, make_blocks, run_block
@@ -35,8 +35,6 @@ from eaglebench.store.run_folder import RunFolder
 WARMUP_TEXT = "Count slowly from one to twenty, and then back again."
 WARMUP_TOKENS = 16
 NOISE_PROMPTS = 3
-TAU_FACTOR = 10
-"""A gap below ten times the logit noise is a near-tie."""
 _YOUNG = 1
 """What a block leaves behind is in the collector's two young generations; a full walk is slow."""
 
@@ -131,13 +129,12 @@ class Session:
             for cell, rounds in groupby(self._rounds(work), key=lambda due: due.cell):
                 self._run_cell(cell, rounds)
 
-    def tau(self) -> dict[str, float]:
-        """Near-tie thresholds, from the logit noise over this run's first prompts."""
+    def noise(self) -> NumericNoise:
+        """What other matrix shapes do to logits, over this run's first prompts."""
         conversations = self._conversations(self.plan.cells[0])[:NOISE_PROMPTS]
         tokenizer, replay = self.runtime.tokenizer, self.plan.replay
         prompts = [first_prompt(talk, tokenizer, replay) for talk in conversations]
-        noise = self.runtime.measure_noise([prompt for prompt in prompts if len(prompt) > 1])
-        return {"target": TAU_FACTOR * noise.target, "draft": TAU_FACTOR * noise.draft}
+        return self.runtime.measure_noise([prompt for prompt in prompts if len(prompt) > 1])
 
     # --- a cell -------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from eaglebench.report.rows import Row
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.pairing import Pair, Tau
+from eaglebench.stats.pairing import Pair
+from eaglebench.stats.tau import Tau
 
 
 def comparison_document(rows: Sequence[Row], tau: Tau) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def difference_document(difference: Difference) -> dict[str, Any]:
         "turns": len(difference.pairs),
         "turns_by_class": dict(sorted(Counter(pair.kind for pair in difference.pairs).items())),
         "same_output": difference.num_same_output,
+        "close_choices": asdict(difference.close),
         "acceptance_change": difference.acceptance,
         "throughput_change": difference.throughput,
         "log_ratio": difference.log_ratio,
@@ -41,6 +43,7 @@ def difference_document(difference: Difference) -> dict[str, Any]:
 
 def _pair(pair: Pair) -> dict[str, Any]:
     document = asdict(pair)
-    if pair.parting is not None and not isfinite(pair.parting.gap):
-        document["parting"]["gap"] = None  # JSON has no infinity: one arm drafted, the other not
+    for name in ("gap", "swing") if pair.parting is not None else ():
+        if not isfinite(document["parting"][name]):
+            document["parting"][name] = None  # JSON has no infinity: only one arm drafted here
     return document

@@ -83,7 +83,11 @@ def _facts(document: ReportDocument) -> list[HtmlTable]:
         facts_table("suite-facts", "Questions", run.suite),
         facts_table("model-facts", "Models", run.models),
         facts_table("options", "Options of the run", run.config),
-        facts_table("tau", "Near-tie thresholds: smaller top-2 gaps are near-ties", run.tau),
+        facts_table(
+            "tau",
+            "Near-tie thresholds: smaller swings are near-ties (gaps in runs without them)",
+            run.tau,
+        ),
         facts_table("git", "Code", run.git or {}),
     ]
 

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, isinf
+from math import isfinite
 from typing import Any
 
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.contracts.verdict import BY_WEIGHT, Finding, Judgement
+from eaglebench.report.leads import LEADS, leads_text
 from eaglebench.report.phrases import questions_answered
 from eaglebench.report.rows import Row
 from eaglebench.report.text_table import TextTable
@@ -138,7 +139,7 @@ def partings_table(rows: Sequence[Row]) -> HtmlTable:
             "side",
             "step",
             "position",
-            "top-2 gap",
+            LEADS,
             "common tokens",
             "length on them",
             "other arm's length",
@@ -234,15 +235,10 @@ def _parting(row: Row, difference: Difference, pair: Pair) -> tuple[str, ...]:
         parting.side if parting else MISSING,
         str(parting.step) if parting else MISSING,
         str(parting.position) if parting else MISSING,
-        _gap(parting.gap) if parting else MISSING,
+        leads_text(parting) if parting else MISSING,
         *_common(prefix),
         f"{pair.verify_steps_difference:+d}",
     )
-
-
-def _gap(gap: float) -> str:
-    """An infinite gap stands for another number of drafts: there were no two logits."""
-    return "other draft length" if isinf(gap) else f"{gap:.2g}"
 
 
 def _common(prefix: CommonPrefix | None) -> tuple[str, str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 from eaglebench.contracts.verdict import Finding
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import markdown_text
+from eaglebench.report.leads import LEADS, leads_text
 from eaglebench.report.phrases import (
     COMPARED,
     LENGTH,
@@ -209,7 +210,7 @@ def _splits(rows: Sequence[Row]) -> list[str]:
 def _partings(rows: Sequence[Row]) -> str:
     """Every turn that is not the same in both arms."""
     header = ("cell", "arm", "against", "question", "turn", "class", "tier", "first choice")
-    numbers = ("step", "position", "gap", "verify steps", "common tokens")
+    numbers = ("step", "position", LEADS, "verify steps", "common tokens")
     table = [
         [row.cell_id, row.arm, difference.against, *_parting(pair)]
         for row in rows
@@ -230,7 +231,7 @@ def _parting(pair: Pair) -> list[str]:
         parting.side if parting else NO_VALUE,
         str(parting.step) if parting else NO_VALUE,
         str(parting.position) if parting else NO_VALUE,
-        number(parting.gap if parting else None, ".2g"),
+        leads_text(parting) if parting else NO_VALUE,
         f"{pair.verify_steps_difference:+d}",
         str(prefix.num_tokens) if prefix else NO_VALUE,
     ]

@@ -57,6 +57,26 @@ def _resumed(turns: Sequence[MeasuredTurn]) -> str:
     return f" ({sum(counted)} tokens found again)" if counted else ""
 
 
+def precision_notes(rows: Sequence[Row], dtype: str) -> list[str]:
+    """Where choices within the noise of matrix shapes are no rare accident."""
+    close = [row.difference.close for row in rows if row.difference is not None]
+    shares = {
+        name: max((share for share in found if share is not None), default=0.0)
+        for name, found in (
+            ("the target's", [each.target for each in close]),
+            ("the head's", [each.draft for each in close]),
+        )
+    }
+    if not any(each.are_many for each in close):
+        return []
+    told = " and ".join(f"{share:.1%} of {name} choices" for name, share in shares.items())
+    note = (
+        f"in {dtype} up to {told} lie within the noise of matrix shapes: a near-tie here may hide "
+        "a small fault, which --dtype float32 would show"
+    )
+    return [note]
+
+
 def context_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
     """Acceptance by length of context, where there are several; arms that agree share a line.
 

@@ -9,7 +9,7 @@ from eaglebench.contracts.knobs import BASELINE_ARM, FAULT_ARMS
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.acceptance import Counts, Speed, acceptance_by_position
 from eaglebench.stats.difference import Difference, Side, make_difference
-from eaglebench.stats.pairing import Tau
+from eaglebench.stats.tau import Tau
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 
 CACHE = "radix"

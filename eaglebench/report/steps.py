@@ -8,7 +8,8 @@ from rich.text import Text
 
 from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.contracts.observation import VerifyStep
-from eaglebench.stats.pairing import NOT_PAIRED, Pair, Tau
+from eaglebench.stats.pairing import NOT_PAIRED, Pair
+from eaglebench.stats.tau import Tau
 
 TokenText = Callable[[Sequence[int]], str]
 _CAUSES = {
@@ -61,12 +62,16 @@ def explanation(pair: Pair, other_arm: str, tau: Tau) -> str:
     if pair.parting is None:
         return f"{pair.kind}: accepted in other steps than in {other_arm}, though all choices agree"
     parting = pair.parting
-    limit = tau.target if parting.side == "target" else tau.draft
-    is_tie = pair.kind == "near-tie"
+    limit = tau.limit(parting.side, parting.levels)
+    if tau.knows_swings(parting.side):
+        apart = f"the two choices led by {parting.swing:.3g} together (the closer one by "
+        apart += f"{parting.gap:.3g})"
+    else:
+        apart = f"its two best logits were {parting.gap:.3g} apart"
     return (
         f"{pair.kind}: parts from {other_arm} at step {parting.step}, position {parting.position}: "
-        f"{_CAUSES[parting.side]}; its two best logits were {parting.gap:.3g} apart, "
-        f"{'less' if is_tie else 'more'} than the near-tie threshold {limit:.3g}"
+        f"{_CAUSES[parting.side]}; {apart}, "
+        f"{'less' if pair.kind == 'near-tie' else 'more'} than the near-tie threshold {limit:.3g}"
     )
 
 

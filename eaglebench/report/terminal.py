@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eaglebench.contracts.knobs import BASELINE_ARM
+from eaglebench.report.leads import LEADS, leads_text
 from eaglebench.report.paste import paste_lines
 from eaglebench.report.rows import Row
 from eaglebench.report.text_table import TextTable
@@ -137,7 +138,7 @@ def _print_partings(difference: Difference, console: Console) -> None:
         if pair.parting is not None:
             parting = pair.parting
             where = f": {parting.side} at step {parting.step}, position {parting.position}, "
-            where += f"gap {parting.gap:.2g}"
+            where += f"{LEADS} {leads_text(parting)}"
         style = "bold red" if pair in faults else "dim"
         line = f"  {pair.kind}: question {pair.question_id} turn {pair.turn + 1}{where}"
         console.print(Text(line, style=style))

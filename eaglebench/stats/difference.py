@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.acceptance import Counts, Speed, pool, speed, split_ratio
-from eaglebench.stats.pairing import Pair, PairClass, Tau, pair_turns
+from eaglebench.stats.pairing import Pair, PairClass, pair_turns
 from eaglebench.stats.signflip import sign_flip_p_value
+from eaglebench.stats.tau import CloseShares, Tau, close_shares
 from eaglebench.stats.throughput import RatioEstimate
 
 
@@ -41,6 +42,7 @@ class Difference:
         log_ratio: parts of the throughput ratio: acceptance (al_sglang), step rate, decode share.
         ratio: the throughput ratio over repeated passes; None where they were not paired.
         p_value: one-sided chance of so many more verify steps (paired sign-flip by question).
+        close: shares of both sides' choices that noise could turn.
     """
 
     against: str
@@ -52,6 +54,7 @@ class Difference:
     log_ratio: tuple[float, float, float] | None
     ratio: RatioEstimate | None
     p_value: float | None
+    close: CloseShares
 
     def count(self, kind: PairClass) -> int:
         """Turns of one class."""
@@ -86,4 +89,5 @@ def make_difference(
         log_ratio=split_ratio(my_speed, their_speed),
         ratio=ratio,
         p_value=sign_flip_p_value(mine.turns, theirs.turns),
+        close=close_shares((*mine.turns, *theirs.turns), tau),
     )

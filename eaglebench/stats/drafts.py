@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.stats.prefix import common_roots
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +27,9 @@ def count_other_drafts(
     num_other = num_common = 0
     for turn in turns:
         other = by_key.get((turn.question_id, turn.turn))
-        if other is None or not turn.is_measured or turn.prompt_token_ids != other.prompt_token_ids:
+        if other is None or not turn.is_measured:
             continue
-        theirs = {step.position: step for step in other.steps}
-        for step in turn.steps:
-            same_root = theirs.get(step.position)
-            if same_root is None or not _know_the_same(turn, other, step.position):
-                continue
+        for _, mine, theirs in common_roots(turn, other):
             num_common += 1
-            mine = (step.drafted_ids, step.parents)
-            num_other += mine != (same_root.drafted_ids, same_root.parents)
+            num_other += (mine.drafted_ids, mine.parents) != (theirs.drafted_ids, theirs.parents)
     return OtherDrafts(num_other, num_common)
-
-
-def _know_the_same(turn: MeasuredTurn, other: MeasuredTurn, position: int) -> bool:
-    """Whether both turns have the same tokens up to the root, that one included."""
-    num_outputs = position - len(turn.prompt_token_ids) + 1  # positions count from 0
-    return turn.output_token_ids[:num_outputs] == other.output_token_ids[:num_outputs]

@@ -6,7 +6,7 @@ A turn falls in the first class that fits:
     other-prompts     the question asks something else: other texts, template or tokenizer
     diverged-prompt   the prompts differ (an earlier answer differed): not paired
     identical         same tokens, same accepted counts, step by step
-    near-tie          they part where the two best logits were closer than tau
+    near-tie          noise of the size that shapes cause could turn every choice where they part
     draft-state       same tokens so far, but other drafts where the draft was sure: a fault
     target-state      the target itself chose otherwise where it was sure: a fault
 
@@ -20,7 +20,8 @@ from typing import Literal
 
 from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.contracts.observation import VerifyStep
-from eaglebench.stats.prefix import CommonPrefix, common_prefix
+from eaglebench.stats.prefix import CommonPrefix, common_prefix, common_roots
+from eaglebench.stats.tau import Side, Tau
 
 PairClass = Literal[
     "failed",
@@ -39,29 +40,26 @@ _ROOT = -1
 """As in `VerifyStep.parents`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tau:
-    """Gaps below these are near-ties: ten times the logit noise measured in the run."""
-
-    target: float
-    draft: float
-
-
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """The first choice in which two arms differ.
+    """A choice in which two arms differ: the first one that noise can't explain, or the first one.
 
     Attributes:
         side: who chose.
         step: verify step of the turn, from 0.
         position: of the token that was chosen, in the request, from 0.
-        gap: the smaller lead of the two choices: what noise would have had to overcome.
+        gap: the smaller lead of the two choices.
+        swing: their sum. One arm puts its token ahead of the other's by its lead, the other arm
+            puts it behind by its own, so the two logits moved against each other by at least this.
+        levels: of drafts whose scores were summed up before the choice was made; 1 for a token.
     """
 
-    side: Literal["target", "draft"]
+    side: Side
     step: int
     position: int
     gap: float
+    swing: float
+    levels: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +118,7 @@ def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
     elif same_output and turn.accepted_per_step == other.accepted_per_step:
         kind = "identical"
     else:
-        parting = first_parting(turn, other)
+        parting = _clear_parting(turn, other, tau) or first_parting(turn, other)
         kind = _judge(parting, tau)
         prefix = None if same_output else common_prefix(turn, other)
     return Pair(
@@ -142,16 +140,28 @@ def _ask_other_things(turn: MeasuredTurn, other: MeasuredTurn) -> bool:
 def _judge(parting: Parting | None, tau: Tau) -> PairClass:
     if parting is None:
         return "draft-state"
-    if parting.side == "target":
-        return "near-tie" if parting.gap < tau.target else "target-state"
-    return "near-tie" if parting.gap < tau.draft else "draft-state"
+    if tau.covers(parting.side, gap=parting.gap, swing=parting.swing, levels=parting.levels):
+        return "near-tie"
+    return "target-state" if parting.side == "target" else "draft-state"
+
+
+def _clear_parting(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Parting | None:
+    """The first parting that noise can't explain; None where it can explain all of them.
+
+    Behind a near-tie the same tokens come in other steps, so roots that both turns reached are
+    looked at, whatever happened in front of them.
+    """
+    if turn.output_token_ids[:1] != other.output_token_ids[:1]:
+        return None
+    found = (_first_difference(*place) for place in common_roots(turn, other))
+    return next((each for each in found if each and _judge(each, tau) != "near-tie"), None)
 
 
 def first_parting(turn: MeasuredTurn, other: MeasuredTurn) -> Parting | None:
     """Walk both turns in step until a choice differs; None if none does."""
     if turn.output_token_ids[:1] != other.output_token_ids[:1]:
-        gaps = [gap for gap in (turn.prefill_gap, other.prefill_gap) if gap is not None]
-        return Parting("target", 0, len(turn.prompt_token_ids), min(gaps, default=0.0))
+        leads = turn.prefill_gap or 0.0, other.prefill_gap or 0.0
+        return _parting("target", 0, len(turn.prompt_token_ids), leads)
     for index, (mine, theirs) in enumerate(zip(turn.steps, other.steps, strict=False)):
         parting = _first_difference(index, mine, theirs)
         if parting is not None:
@@ -170,16 +180,16 @@ def _first_difference(index: int, mine: VerifyStep, theirs: VerifyStep) -> Parti
     nodes = zip(mine.drafted_ids[:reached], theirs.drafted_ids[:reached], strict=False)
     for node, (left, right) in enumerate(nodes):
         if left != right:
-            gap = min(mine.draft_gaps[node], theirs.draft_gaps[node])
-            return Parting("draft", index, mine.position + node + 1, gap)
+            leads = mine.draft_gaps[node], theirs.draft_gaps[node]
+            return _parting("draft", index, mine.position + node + 1, leads)
     if len(mine.drafted_ids) != len(theirs.drafted_ids):
-        return Parting("draft", index, mine.position, float("inf"))
+        return _parting("draft", index, mine.position + 1, (float("inf"), float("inf")))
     for node, (left, right) in enumerate(
         zip(mine.target_ids[:reached], theirs.target_ids[:reached], strict=False)
     ):
         if left != right:
-            gap = min(mine.target_gaps[node], theirs.target_gaps[node])
-            return Parting("target", index, mine.position + node + 1, gap)
+            leads = mine.target_gaps[node], theirs.target_gaps[node]
+            return _parting("target", index, mine.position + node + 1, leads)
     return None
 
 
@@ -190,16 +200,17 @@ def _first_tree_difference(index: int, mine: VerifyStep, theirs: VerifyStep) -> 
     away from the walk changed nothing that came after, so it is passed over.
     """
     if (mine.drafted_ids, mine.parents) != (theirs.drafted_ids, theirs.parents):
-        gap = min([*mine.draft_gaps, *theirs.draft_gaps], default=float("inf"))
-        return Parting("draft", index, mine.position + 1, gap)
+        leads = _smallest(mine.draft_gaps), _smallest(theirs.draft_gaps)
+        levels = max(mine.num_levels, theirs.num_levels, 1)
+        return _parting("draft", index, mine.position + 1, leads, levels)
     node, level = _ROOT, 1
     while mine.target_ids[_row(node)] == theirs.target_ids[_row(node)]:
         child = _child(mine, node)
         if child is None:
             return None
         node, level = child, level + 1
-    gap = min(mine.target_gaps[_row(node)], theirs.target_gaps[_row(node)])
-    return Parting("target", index, mine.position + level, gap)
+    leads = mine.target_gaps[_row(node)], theirs.target_gaps[_row(node)]
+    return _parting("target", index, mine.position + level, leads)
 
 
 def _child(step: VerifyStep, node: int) -> int | None:
@@ -209,6 +220,17 @@ def _child(step: VerifyStep, node: int) -> int | None:
         if parent == node and step.drafted_ids[child] == chosen:
             return child
     return None
+
+
+def _parting(
+    side: Side, step: int, position: int, leads: tuple[float, float], levels: int = 1
+) -> Parting:
+    """A parting, from the leads that the two arms' choices had."""
+    return Parting(side, step, position, min(leads), sum(leads), levels)
+
+
+def _smallest(leads: Sequence[float]) -> float:
+    return min(leads, default=float("inf"))
 
 
 def _row(node: int) -> int:

@@ -1,8 +1,10 @@
 """Turns whose tokens part: what their common beginning says."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.contracts.observation import VerifyStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,28 @@ def common_prefix(turn: MeasuredTurn, other: MeasuredTurn) -> CommonPrefix:
         other_emitted=other_emitted,
         other_verify_steps=other_steps,
     )
+
+
+def common_roots(
+    turn: MeasuredTurn, other: MeasuredTurn
+) -> Iterator[tuple[int, VerifyStep, VerifyStep]]:
+    """Verify steps that begin with the same tokens in both turns, and their number in `turn`.
+
+    What is drafted and chosen there follows from the same tokens, whatever was drafted before.
+    """
+    if turn.prompt_token_ids != other.prompt_token_ids:
+        return
+    theirs = {step.position: step for step in other.steps}
+    for index, step in enumerate(turn.steps):
+        same_root = theirs.get(step.position)
+        if same_root is not None and _know_the_same(turn, other, step.position):
+            yield index, step, same_root
+
+
+def _know_the_same(turn: MeasuredTurn, other: MeasuredTurn, position: int) -> bool:
+    """Whether both turns have the same tokens up to the root, that one included."""
+    num_outputs = position - len(turn.prompt_token_ids) + 1  # positions count from 0
+    return turn.output_token_ids[:num_outputs] == other.output_token_ids[:num_outputs]
 
 
 def _whole_steps(turn: MeasuredTurn, num_tokens: int) -> tuple[int, int]:

@@ -7,18 +7,21 @@ import pytest
 from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.contracts.verdict import Verdict
 from eaglebench.gate.arms import judge_arm
+from eaglebench.gate.runs import judge_runs
 from eaglebench.stats.difference import Difference, Side, make_difference
-from eaglebench.stats.pairing import Tau
+from eaglebench.stats.tau import Tau
 from tests.turns import make_step, make_turn
 
-TAU = Tau(target=0.5, draft=0.5)
-SAME = make_turn(make_step(10, (3, 4), (3, 4, 5), 2))
+TAU = Tau(target=9.0, draft=9.0, target_swing=0.5, draft_swing=0.5)
+LEAD = 0.125
+"""Of the first draft, wherever nothing else is said: one choice in two is close."""
+SAME = make_turn(make_step(10, (3, 4), (3, 4, 5), 2, draft_gaps=(LEAD, 5.0)))
 
 
-def parted(gap: float) -> MeasuredTurn:
-    """The turn with another first draft, which led by so much."""
+def parted(swing: float) -> MeasuredTurn:
+    """The turn with another first draft; both arms' leads make this swing."""
     return make_turn(
-        make_step(10, (8, 4), (3, 4, 5), 0, draft_gaps=(gap, 5.0)),
+        make_step(10, (8, 4), (3, 4, 5), 0, draft_gaps=(swing - LEAD, 5.0)),
         make_step(11, (4,), (4, 5), 1),
         output=SAME.output_token_ids,
     )
@@ -52,6 +55,28 @@ def test_near_ties_are_rare(num_ties: int, total: int, verdict: Verdict) -> None
     assert finding.verdict == verdict
     assert finding.questions == tuple(f"q{n}" for n in range(num_ties))
     assert f"{num_ties} " in finding.reason or not num_ties
+
+
+def test_many_close_choices_are_not_decidable() -> None:
+    """Half of the head's choices could be turned by noise: another precision would tell."""
+    finding = judge_arm("page1", "radix", make_compared(*[parted(0.25)] * 3))
+
+    assert "not decidable at this precision, 0.0% of the target's and " in finding.reason
+    assert "of the head's choices lie within the noise" in finding.reason
+    assert "--dtype float32" in finding.reason
+
+
+def test_between_two_runs_undecided_near_ties_are_no_pass() -> None:
+    """Three of forty turns part; two of them could be an accident."""
+    few, many = (
+        judge_runs("page1", "radix", make_compared(*[parted(0.25)] * count), None)
+        for count in (2, 3)
+    )
+
+    assert few.verdict == "PASS"
+    assert many.verdict == "INCONCLUSIVE"
+    assert "3 near-tie" in many.reason
+    assert "not decidable at this precision" in many.reason
 
 
 def test_one_clear_parting_is_a_fault() -> None:

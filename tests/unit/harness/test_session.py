@@ -11,6 +11,7 @@ from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.contracts.observation import RequestObservation
 from eaglebench.errors import NothingMeasuredError, UsageError
+from eaglebench.harness.prompts import prompt_token_ids
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import StoredTurn
 from eaglebench.store.records import TurnRecord
@@ -335,11 +336,14 @@ def test_collector_runs_again_afterwards(tmp_path: Path) -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_tau_is_ten_times_the_noise(tmp_path: Path) -> None:
-    """Measured on the run's own prompts."""
-    session = make_session(ScriptedRuntime(), make_folder(tmp_path), make_talks())
+def test_noise_is_measured_on_the_runs_own_prompts(tmp_path: Path) -> None:
+    """The first three of four."""
+    runtime = ScriptedRuntime()
+    session = make_session(runtime, make_folder(tmp_path), make_talks(4))
 
-    assert session.tau() == pytest.approx({"target": 1e-3, "draft": 1e-3})
+    assert session.noise() == runtime.measure_noise(())
+    prompts = [prompt_token_ids(talk, 0, (), runtime.tokenizer) for talk in make_talks(3)]
+    assert runtime.noise_prompts[0] == prompts
 
 
 def test_rounds_repeat_from_the_same_caches(tmp_path: Path) -> None:

@@ -7,9 +7,12 @@ from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.report.notes import (
     context_notes,
     head_notes,
+    precision_notes,
     pressure_notes,
     text_notes,
 )
+from eaglebench.report.rows import make_rows
+from eaglebench.stats.tau import Tau
 from eaglebench.store.decode import measured_turns
 from tests.fakes import ScriptedRuntime
 from tests.sessions import make_folder, make_session, make_talk, make_talks
@@ -112,3 +115,20 @@ def test_a_run_that_did_not_count_what_was_found_again_says_nothing_of_it(tmp_pa
     (note,) = pressure_notes(measured_turns(folder))
 
     assert note.endswith(": no-cache 2 preemptions")
+
+
+def test_a_precision_that_decides_little_is_noted(tmp_path: Path) -> None:
+    """Leads of one, held against thresholds of two and of nothing."""
+    folder = make_folder(tmp_path)
+    make_session(ScriptedRuntime(), folder, make_talks(2)).run()
+    turns = measured_turns(folder)
+
+    def notes(target_swing: float) -> list[str]:
+        tau = Tau(target=0.0, draft=0.0, target_swing=target_swing, draft_swing=0.0)
+        return precision_notes(make_rows(turns, [], tau), "bfloat16")
+
+    (note,) = notes(2.0)
+    assert note.startswith(
+        "in bfloat16 up to 100.0% of the target's choices and 0.0% of the head's"
+    )
+    assert notes(0.5) == []

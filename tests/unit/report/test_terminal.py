@@ -4,7 +4,8 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from math import log
+from dataclasses import replace
+from math import inf, log
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from eaglebench.report.notes import run_notes, sampling_notes
 from eaglebench.report.paste import paste_lines
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.report.terminal import render_run
-from eaglebench.stats.pairing import Tau
+from eaglebench.stats.tau import Tau
 from eaglebench.store.decode import measured_blocks, measured_turns
 from tests.fakes import NOISE, Plant, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
@@ -74,7 +75,8 @@ def test_near_tie_is_listed(tmp_path: Path) -> None:
 
     assert "1 near-ties" in text
     assert re.search(
-        r"near-tie: question odd turn 1: draft at step \d+, position \d+, gap 1e-05", text
+        r"near-tie: question odd turn 1: draft at step \d+, position \d+, gap, swing 1e-05, 2e-05",
+        text,
     )
 
 
@@ -103,6 +105,7 @@ def test_comparison_document_is_json(tmp_path: Path) -> None:
     document = json.loads(json.dumps(comparison_document(rows, TAU), allow_nan=False))
 
     (entry,) = document["comparisons"]
+    assert entry["close_choices"] == {"target": 0.0, "draft": 0.0}
     assert sum(entry["turns_by_class"].values()) == entry["turns"] == 7
     assert [pair["question_id"] for pair in entry["parted"]] == ["odd"]
     assert sum(entry["log_ratio"]) == pytest.approx(log(1 + entry["throughput_change"]))
@@ -124,3 +127,22 @@ def test_thresholds_below_one_are_called_lossy(config: dict[str, object], words:
 
     assert len(notes) == bool(words)
     assert all(word in note for word in words for note in notes)
+
+
+def test_a_parting_without_logits_is_json_as_well(tmp_path: Path) -> None:
+    """One arm drafted a token less, so there are no leads to compare: null, not infinity."""
+    rows = make_run(tmp_path, Plant(word="odd", gap=1.0))
+    (row, *_) = (r for r in rows if r.difference and any(p.parting for p in r.difference.pairs))
+    assert row.difference is not None
+    endless = tuple(
+        replace(pair, parting=replace(pair.parting, gap=inf, swing=inf)) if pair.parting else pair
+        for pair in row.difference.pairs
+    )
+    changed = replace(row, differences=(replace(row.difference, pairs=endless),))
+
+    text = json.dumps(comparison_document([changed], TAU), allow_nan=False)
+
+    (entry,) = json.loads(text)["comparisons"]
+    partings = [pair["parting"] for pair in entry["parted"] if pair["parting"]]
+    assert partings
+    assert {(p["gap"], p["swing"]) for p in partings} == {(None, None)}

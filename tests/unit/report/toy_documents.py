@@ -12,8 +12,8 @@ from eaglebench.plan.conversation import Conversation
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.acceptance import pool
-from eaglebench.stats.pairing import Tau
 from eaglebench.stats.sweep import make_sweeps
+from eaglebench.stats.tau import Tau
 from eaglebench.stats.throughput import RatioEstimate
 from eaglebench.store.decode import measured_run
 from tests.fakes import NOISE, Plant, ScriptedRuntime

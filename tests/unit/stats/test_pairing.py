@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from eaglebench.contracts.measured import MeasuredTurn
-from eaglebench.stats.pairing import Pair, PairClass, Tau, first_parting, pair_turns
+from eaglebench.stats.pairing import Pair, PairClass, first_parting, pair_turns
+from eaglebench.stats.tau import Tau
 from eaglebench.store.decode import measured_turns
 from tests.fakes import NOISE, Plant, ScriptedRuntime
 from tests.sessions import make_folder, make_session, make_talk, make_talks

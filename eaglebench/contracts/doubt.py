@@ -4,6 +4,7 @@ failed        turns that could not run, or broke while they ran; `error` of the 
 aborted       turns that were ended from outside
 capacity      answers that ended where the KV pool was full, and not where they should
 nothing       no question was answered
+lost-steps    the records of verify steps are gone: no positions, no near-ties
 no-steps      no verify step: there is nothing to divide by
 rounds        a later pass over the questions did not repeat the first one
 unfinished    the run was not run to its end
@@ -18,6 +19,7 @@ DoubtKind = Literal[
     "aborted",
     "capacity",
     "nothing",
+    "lost-steps",
     "no-steps",
     "rounds",
     "unfinished",

@@ -60,7 +60,7 @@ class ArmCounts:
     Attributes:
         counters: pooled counts by name (`stats/acceptance.py`).
         num_drafts: verify steps that carried drafts.
-        accepted_at: how many of those accepted position 1, 2, ...
+        accepted_at: how many of those accepted position 1, 2, ...; empty where that is not known.
         failed: turns that could not run.
         questions: in the order in which they were asked.
         noise: None where times were not repeated, and for `no-cache`.

@@ -31,11 +31,29 @@ def judge_positions(pairs: Sequence[tuple[ArmCounts, ArmCounts]], policy: Policy
             for mine, position, before, _ in tested
         ]
     )
-    return [
+    return _unknown(pairs) + [
         _finding(mine, position, before, after, chance)
         for (mine, position, before, after), chance in zip(tested, chances, strict=True)
         if -relative_change(before, after) > rule.share(before) / 2
     ]
+
+
+def _unknown(pairs: Sequence[tuple[ArmCounts, ArmCounts]]) -> list[Finding]:
+    """Positions that one side does not know, though drafts were accepted, are not passed over."""
+    found = []
+    for mine, theirs in pairs:
+        for arm, side in ((mine, "this run"), (theirs, "the baseline")):
+            if arm.counters.get("accepted") and not arm.accepted_at:
+                found.append(
+                    Finding(
+                        cell_id=mine.cell_id,
+                        arm=mine.arm,
+                        metric="al by position",
+                        verdict="NOT_COMPARABLE",
+                        reason=f"{side} does not know which positions were accepted",
+                    )
+                )
+    return found
 
 
 def _finding(mine: ArmCounts, position: int, before: float, after: float, chance: float) -> Finding:

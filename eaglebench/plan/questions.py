@@ -6,8 +6,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from eaglebench.errors import InputFileError
+from eaglebench.errors import InputFileError, UsageError
 from eaglebench.files import read_text
+from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.jsonl import read_jsonl
 
 QUESTION_FIELDS = ("question_id", "category", "turns", "prompt")
@@ -43,6 +44,7 @@ def read_question_file(path: Path, fields: Mapping[str, str] | None = None) -> Q
             a file of another layout is refused unless it is mapped here.
 
     Raises:
+        UsageError: a name of ours is none.
         InputFileError: with file and line, for whatever could not be run later.
     """
     reader = _Reader(path, fields or {})
@@ -57,9 +59,16 @@ class _Reader:
     """Turns records into questions; remembers the ids it has seen."""
 
     def __init__(self, path: Path, fields: Mapping[str, str]) -> None:
+        unknown = [name for name in fields if name not in QUESTION_FIELDS]
+        if unknown:
+            raise UsageError(
+                f"--question-field {unknown[0]}={fields[unknown[0]]}: "
+                f"{unknown_name(unknown[0], QUESTION_FIELDS)}",
+                hint=f"the names that can be mapped are {', '.join(QUESTION_FIELDS)}",
+            )
         self.path = path
         self.fields = {name: fields.get(name, name) for name in QUESTION_FIELDS}
-        self.is_mapped = bool(fields)
+        self.has_prompts = "prompt" in fields
         self.first_line: dict[str, int] = {}
 
     def question(self, line: int, record: Mapping[str, Any]) -> Question:
@@ -94,7 +103,7 @@ class _Reader:
 
     def _turns(self, line: int, record: Mapping[str, Any], question_id: str) -> tuple[str, ...]:
         turns, name = record.get(self.fields["turns"]), self.fields["turns"]
-        if turns is None and self.fields["prompt"] != "prompt":
+        if turns is None and self.has_prompts:
             # A plain text is taken as the only turn where the user said so, and nowhere else.
             name = self.fields["prompt"]
             prompt = record.get(name)

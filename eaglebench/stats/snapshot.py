@@ -90,13 +90,14 @@ def question_counts(turns: Iterable[MeasuredTurn]) -> tuple[QuestionCounts, ...]
 def _arm(
     turns: Sequence[MeasuredTurn], blocks: Sequence[MeasuredBlock], cell_id: str, arm: str
 ) -> ArmCounts:
-    counts = pool(turns)
+    counts, positions = pool(turns), accepted_at(turns)
     return ArmCounts(
         cell_id=cell_id,
         arm=arm,
         counters={name: getattr(counts, name) for name in Counts.__dataclass_fields__},
         num_drafts=counts.num_drafts,
-        accepted_at=accepted_at(turns),
+        # without the records of all steps the positions are not known
+        accepted_at=positions if sum(positions) == counts.accepted else (),
         failed=sum(turn.error is not None for turn in turns if turn.is_measured),
         questions=question_counts(turns),
         noise=_noise(blocks, cell_id, arm),

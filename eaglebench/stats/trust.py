@@ -52,6 +52,7 @@ def _doubts(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
             "no verify step, so there is no acceptance length; answers end with their first token"
         )
         found.append(_doubt("no-steps", place, text))
+    found += _lost_steps(place, answered)
     found += _changed_rounds(place, first, turns)
     found += _idle(place, first)
     return found
@@ -78,6 +79,18 @@ def _cut_short(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
             text = f"{len(cut)} of {len(turns)} answers {words} ({shown} tokens)"
             found.append(replace(_doubt(kind, place, "", cut), text=text))
     return found
+
+
+def _lost_steps(place: Place, answered: Sequence[MeasuredTurn]) -> list[Doubt]:
+    """Turns know how many verify steps they took; what each of them did is written beside them."""
+    lost = [turn for turn in answered if len(turn.steps) < turn.counters.verify_steps]
+    if not lost:
+        return []
+    text = (
+        f"the verify steps of {len(lost)} of {len(answered)} turns are missing in the run's folder "
+        "(steps.jsonl, steps.parquet): positions and near-ties are not known"
+    )
+    return [_doubt("lost-steps", place, text, lost)]
 
 
 def _changed_rounds(

@@ -100,7 +100,7 @@ class CellLine(_Line):
                 "can't be accepted more often"
             )
         accepted = counts.get("accepted")
-        if accepted is not None and accepted != counts["accepted_at"]:
+        if self.accepted_at and accepted is not None and accepted != counts["accepted_at"]:
             raise ValueError(f"accepted is {accepted}, accepted_at adds to {counts['accepted_at']}")
         if accepted is not None and accepted > counts.get("drafted", accepted):
             raise ValueError(f"accepted is {accepted} of {counts['drafted']} drafted")

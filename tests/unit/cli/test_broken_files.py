@@ -1,7 +1,11 @@
 """One broken file does not keep the others from being listed, read and shown."""
 
+import json
+import re
+import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.stored_runs import invoke, make_results, scripted
@@ -30,3 +34,83 @@ def test_an_unreadable_baseline_is_listed_with_the_reason(results: Path) -> None
     assert "broken.jsonl:1:" in "".join(out.split())
     assert "because na" in out
     assert refused[0] == 2
+
+
+@pytest.mark.parametrize("lost", ["steps.parquet", "half"])
+def test_a_run_that_lost_its_verify_steps_passes_nothing(
+    results: Path, tmp_path: Path, lost: str
+) -> None:
+    """It is shown with the reason; positions are not compared, and that is no PASS."""
+    shutil.copytree(results, tmp_path, dirs_exist_ok=True)
+    table = min((tmp_path / "out" / "runs").iterdir()) / "steps.parquet"
+    rows = pq.read_table(table)
+    table.unlink()
+    if lost == "half":
+        pq.write_table(rows.slice(0, len(rows) // 2), table)
+
+    with scripted(tmp_path):
+        shown = invoke("show", "latest~1", "-o", "out")
+        judged = invoke("gate", "latest~1", "--baseline", "odd", "-o", "out")
+        saved = invoke("baseline", "save", "x", "latest~1", "-o", "out", "--reason", "x")
+
+    assert "verify steps of" in shown[1]
+    assert judged[0] == 5
+    assert "does not know which positions were accepted" in " ".join(judged[1].split())
+    assert saved[0] == 2
+
+
+def test_a_baseline_without_positions_is_not_passed_over(results: Path, tmp_path: Path) -> None:
+    """A line whose list of positions was emptied by hand."""
+    shutil.copytree(results, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "out" / "baselines" / "odd.jsonl"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r'"accepted_at":\[[^]]+\]', '"accepted_at":[]', text), encoding="utf-8")
+
+    with scripted(tmp_path):
+        status, out, _ = invoke("gate", "latest~1", "--baseline", "odd", "-o", "out")
+
+    assert status == 5
+    assert "the baseline does not know which positions" in " ".join(out.split())
+
+
+def test_runs_in_every_state_are_shown_by_every_command(results: Path, tmp_path: Path) -> None:
+    """Running, failed, partial, empty, of a newer version, of an older one: a status, no traceback.
+
+    A field that only another version knows is named; nothing else changes.
+    """
+    shutil.copytree(results, tmp_path, dirs_exist_ok=True)
+    run = min((tmp_path / "out" / "runs").iterdir())
+    whole = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    lines = (run / "requests.jsonl").read_text(encoding="utf-8").splitlines()
+    newer = [json.dumps(json.loads(line) | {"surprise": 1}) for line in lines]
+    old_config = {name: whole["config"][name] for name in ("suite", "model", "arms")}
+    states: dict[str, tuple[dict[str, object], list[str], set[int]]] = {
+        "running": ({"status": "running"}, lines[:3], {0, 3, 5}),
+        "failed": ({"status": "failed"}, lines[:5], {0, 3, 5}),
+        "partial": ({"status": "partial"}, lines[:8], {0, 3, 5}),
+        "empty": ({"status": "running"}, [], {5}),
+        "newer": ({"surprise": {"deep": []}}, newer, {0, 3, 5}),
+        "older": ({"config": old_config, "git": None, "tau": None}, lines, {0, 3, 5}),
+        "schema": ({"schema_version": 2}, lines, {2}),
+    }
+    tried = 0
+    for name, (changes, kept, statuses) in states.items():
+        (run / "run.json").write_text(json.dumps(whole | changes), encoding="utf-8")
+        (run / "requests.jsonl").write_text("".join(f"{line}\n" for line in kept))
+        with scripted(tmp_path):
+            for words in COMMANDS:
+                status, _, err = invoke(*words.replace("RUN", str(run)).split(), "-o", "out")
+                assert status in statuses | ({0} if words == "list" else set()), (name, words, err)
+                tried += 1
+            shown = invoke("show", str(run), "-o", "out")[1]
+        assert ("not shown: surprise" in " ".join(shown.split())) == (name == "newer")
+
+    assert tried == 7 * len(COMMANDS)
+
+
+COMMANDS = (
+    *("show RUN", "show RUN --format json", "list", "report RUN --to x.html"),
+    *(f"report RUN --format {f} --to x" for f in ("md", "pr", "junit", "json", "csv", "bencher")),
+    *("gate RUN --baseline odd", "compare RUN latest", "compare latest RUN", "compare RUN RUN"),
+    "explain RUN page1- q1",
+)

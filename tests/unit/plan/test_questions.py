@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.errors import InputFileError
+from eaglebench.errors import InputFileError, UsageError
 from eaglebench.plan.questions import read_question_file
 
 
@@ -123,3 +123,31 @@ def test_other_layouts_are_read_when_they_are_mapped(tmp_path: Path) -> None:
 
     assert file.questions[0].turns == ("hi",)
     assert file.questions[0].category == "greetings"
+
+
+def test_a_prompt_may_be_mapped_to_its_own_name(tmp_path: Path) -> None:
+    """What the hint of a refused file says to do is taken."""
+    path = make_file(tmp_path, '{"task_id": "x/0", "prompt": "def add(a, b):"}')
+
+    file = read_question_file(path, {"question_id": "task_id", "prompt": "prompt"})
+
+    assert file.questions[0].turns == ("def add(a, b):",)
+
+
+def test_a_name_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
+    """It would change nothing."""
+    path = make_file(tmp_path, make_line())
+
+    with pytest.raises(UsageError, match="unknown key 'turn'; did you mean turns") as caught:
+        read_question_file(path, {"turn": "messages"})
+    assert "question_id, category, turns, prompt" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', '["a \\udc00"]'])
+def test_half_a_surrogate_pair_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
+    """No tokenizer and no file can hold it; a whole pair is a character."""
+    whole = make_file(tmp_path, make_line(turns='["\\ud83d\\ude80"]'))
+    assert read_question_file(whole).questions[0].turns == ("\U0001f680",)
+
+    with pytest.raises(InputFileError, match=":1: holds half of a surrogate pair"):
+        read_question_file(make_file(tmp_path, make_line(turns=text)))

@@ -40,6 +40,14 @@ def only(*turns: MeasuredTurn) -> Doubt:
     return doubt
 
 
+def test_verify_steps_that_are_gone_are_said() -> None:
+    """Counts alone show no positions and no near-ties; the turn knows how many steps it took."""
+    doubt = only(*named(GOOD, "q1"), replace(GOOD, question_id="q2", steps=()))
+
+    assert (doubt.kind, doubt.is_fatal, doubt.questions) == ("lost-steps", True, ("q2",))
+    assert "the verify steps of 1 of 2 turns are missing" in doubt.text
+
+
 def test_a_good_run_raises_no_doubt() -> None:
     """Nor does one whose rounds repeat each other."""
     assert doubts_of(make_run(GOOD, replace(GOOD, round=1))) == []

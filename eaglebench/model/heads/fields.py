@@ -71,7 +71,9 @@ _OF_GENERATION = frozenset(
         *("tie_encoder_decoder", "cross_attention_hidden_size", "keys_to_ignore_at_inference"),
     }
 )
-HARMLESS = _TOKENS | _OF_TRAINING | _OF_FILES | _OF_GENERATION
+CARRIED = _TOKENS | _OF_TRAINING | _OF_GENERATION
+"""What says the same in every format and goes along when a head is written in another."""
+HARMLESS = CARRIED | _OF_FILES
 """Ids of special tokens, what training alone reads, what describes files, how text is generated."""
 
 _LOGITS = "scales or caps the logits"

@@ -4,6 +4,7 @@ Layer ids stand at the top level as vLLM counts and in `eagle_config` as SGLang 
 read the same states.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 from torch import Tensor
 
 from eaglebench.model.heads.aux_layers import AuxLayers, count_as_output
-from eaglebench.model.heads.config import HeadConfig
+from eaglebench.model.heads.config import HeadConfig, flat_fields
+from eaglebench.model.heads.fields import CARRIED
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 from eaglebench.model.heads.places import LM_HEAD, MLP, OUTPUT, QKV, QUERY_NORM, has_bias
 from eaglebench.model.heads.published import PublishedHead
@@ -38,7 +40,10 @@ def write_config(
     verifier: Verifier,
 ) -> dict[str, Any]:
     """The config of a head whose tensors, by place, are already those of the format."""
-    return _WRITERS[to](head, tensors, aux, verifier)
+    written = _WRITERS[to](head, tensors, aux, verifier)
+    said = flat_fields(head.raw, head.path)
+    kept = {name: said[name] for name in sorted(CARRIED & said.keys() - written.keys())}
+    return {**written, **kept}
 
 
 def _safeailab_config(
@@ -170,7 +175,7 @@ def _layer_fields(config: HeadConfig) -> dict[str, Any]:
     rope = config.rope
     fields["rope_theta"] = rope.pop("rope_theta")
     if config.rotated_width != config.head_width:
-        fields["partial_rotary_factor"] = config.rotated_width / config.head_width
+        fields["partial_rotary_factor"] = _share(config.rotated_width, config.head_width)
     given = config.rope_parameters or config.rope_scaling or {}
     sections = {name: given[name] for name in SECTIONS if name in given}
     if rope["rope_type"] != "default" or sections:
@@ -178,6 +183,12 @@ def _layer_fields(config: HeadConfig) -> dict[str, Any]:
     if config.max_position_embeddings is not None:
         fields["max_position_embeddings"] = config.max_position_embeddings
     return fields
+
+
+def _share(rotated: int, width: int) -> float:
+    """A share of a head of which readers, who round down, make the same dimensions again."""
+    share = rotated / width
+    return share if int(width * share) == rotated else math.nextafter(share, 1.0)
 
 
 def _dtype_name(tensors: Mapping[str, Tensor]) -> str:

@@ -17,6 +17,13 @@ from torch import Tensor
 
 IDS = "eagle_aux_hidden_state_layer_ids"
 FLAGS = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output", "use_aux_norm")
+OTHER_MATHS = (
+    *("partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_dim", "layer_types"),
+    *("target_layer_ids", "aux_hidden_state_layer_ids", "aux_hidden_states_layers"),
+    *("logit_scale", "final_logit_softcapping", "attn_logit_softcapping", "scale_emb"),
+    "quantization_config",
+)
+"""What a config may say that is not written out here."""
 LAYER_TENSORS = (
     "input_layernorm",
     "hidden_norm",
@@ -130,10 +137,15 @@ class ReferenceHead:
 
 
 def _refuse_variants(config: dict[str, Any]) -> None:
-    given = [name for name in FLAGS if config.get(name)]
-    rope = config.get("rope_scaling") or config.get("rope_parameters")
-    if rope and rope.get("rope_type") != "default":
-        given.append(f"rotary angles of {rope}")
+    given = [name for name in (*FLAGS, *OTHER_MATHS) if config.get(name)]
+    if config.get("sliding_window") and config.get("use_sliding_window") is not False:
+        given.append("sliding_window")
+    if config.get("hidden_act", "silu") != "silu":
+        given.append(f"hidden_act {config['hidden_act']}")
+    for name in ("rope_scaling", "rope_parameters"):
+        rope = config.get(name) or {}
+        if rope.get("rope_type", "default") != "default" or set(rope) - {"rope_type", "rope_theta"}:
+            given.append(f"rotary angles of {rope}")
     if IDS not in config and IDS in (config.get("eagle_config") or {}):
         given.append(f"{IDS} in eagle_config alone, which projects count differently")
     if given:

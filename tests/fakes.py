@@ -101,7 +101,7 @@ class ScriptedBackend:
         self.num_resets = 0
         self.served: list[str] = []
         self._tree: list[tuple[int, ...]] = []
-        self._steps = {"prefill": 0, "decode": 0}
+        self._steps = {"prefill": 0, "decode": 0, "rows": 0}
 
     def generate(
         self,
@@ -125,6 +125,7 @@ class ScriptedBackend:
                     yield _refused(request)
                 else:
                     running.append(self._start(request, (replay or {}).get(request.request_id)))
+            self._count(running)
             for row in list(running):
                 self._step(row)
                 if row.reason is not None:
@@ -132,9 +133,15 @@ class ScriptedBackend:
                     self._tree.append(tuple(row.known[:-1]))
                     yield self._observe(row)
 
+    def _count(self, running: Sequence[_Running]) -> None:
+        """Book a step over all rows; one that samples a first token is a prefill."""
+        if running:
+            self._steps["prefill" if any(not row.has_sampled for row in running) else "decode"] += 1
+            self._steps["rows"] += len(running)
+
     def take_step_times(self) -> StepTimes:
         """A hundredth of a second for each step since the last call."""
-        steps, self._steps = self._steps, {"prefill": 0, "decode": 0}
+        steps, self._steps = self._steps, {"prefill": 0, "decode": 0, "rows": 0}
         return StepTimes(
             prefill_s=steps["prefill"] * STEP_S,
             mixed_s=0.0,
@@ -142,6 +149,7 @@ class ScriptedBackend:
             prefill_steps=steps["prefill"],
             mixed_steps=0,
             decode_steps=steps["decode"],
+            running_rows=steps["rows"],
         )
 
     def reset(self) -> None:
@@ -168,11 +176,9 @@ class ScriptedBackend:
 
     def _step(self, row: _Running) -> None:
         if not row.has_sampled:
-            self._steps["prefill"] += 1
             row.has_sampled = True
             self._deliver(row, [self._choose(row, row.known)[0]])
             return
-        self._steps["decode"] += 1
         drafted: list[int] = []
         target: list[int] = []
         draft_gaps: list[float] = []

@@ -8,6 +8,7 @@ from typing import Any
 from eaglebench.clock import Clock, FakeClock
 from eaglebench.contracts.backend import Runtime
 from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.harness.block import BLOCK_DEPTH
 from eaglebench.harness.progress import SilentProgress
 from eaglebench.harness.session import IsPrecise, Session, SessionPlan
 from eaglebench.plan.cell import Cell, cell_id
@@ -64,6 +65,7 @@ def make_session(
     replay: Replay | None = None,
     clock: Clock | None = None,
     is_precise: IsPrecise = lambda _folder, _cell_id: True,
+    block_depth: int = BLOCK_DEPTH,
     **config: Any,
 ) -> Session:
     """A session over these conversations in every cell."""
@@ -75,6 +77,7 @@ def make_session(
             conversations_of=lambda _: talks,
             replay=replay,
             is_precise=is_precise,
+            block_depth=block_depth,
         ),
         runtime,
         folder,

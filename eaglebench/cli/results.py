@@ -10,6 +10,7 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.notes import (
     context_notes,
     head_notes,
+    occupancy_notes,
     precision_notes,
     pressure_notes,
     run_notes,
@@ -91,6 +92,7 @@ def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[s
     notes = run_notes(rows, page_sizes, run.models.get("warnings", ()))
     notes += pressure_notes(run.turns)
     notes += precision_notes(rows, str(run.models.get("dtype")))
+    notes += occupancy_notes(rows, run.blocks)
     notes += context_notes(run.turns)
     notes += head_notes(run.models, run.turns)
     notes += text_notes(run.models, run.turns)

@@ -40,7 +40,10 @@ class MeasuredTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBlock:
-    """Some questions through one arm, timed; `round` is the pass it belongs to."""
+    """Some questions through one arm, timed; `round` is the pass it belongs to.
+
+    `parallel` requests could run at a time; None where it was not recorded.
+    """
 
     cell_id: str
     arm: str
@@ -50,6 +53,7 @@ class MeasuredBlock:
     verify_steps: int
     wall_s: float
     times: StepTimes
+    parallel: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

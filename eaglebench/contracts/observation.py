@@ -118,7 +118,8 @@ class RequestTimes:
 class StepTimes:
     """Where the wall time of a stretch of engine steps went, by kind of step.
 
-    prefill: no row verified; decode: no row prefilled; mixed: both.
+    prefill: no row verified; decode: no row prefilled; mixed: both. `running_rows` is the sum over
+    these steps of the requests that were running; None where it was not recorded.
     """
 
     prefill_s: float
@@ -127,6 +128,12 @@ class StepTimes:
     prefill_steps: int
     mixed_steps: int
     decode_steps: int
+    running_rows: int | None = None
+
+    @property
+    def num_steps(self) -> int:
+        """Steps of any kind."""
+        return self.prefill_steps + self.mixed_steps + self.decode_steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

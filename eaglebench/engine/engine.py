@@ -146,6 +146,7 @@ class Engine:
         for request in self._requests.values():
             request.mark()
         plan = self.scheduler.plan()
+        num_running = len(self.scheduler.running)
         for row in plan.prefill:
             row.request.note_admitted(started_s)
         with self.storage.pages.unchanged():
@@ -160,7 +161,10 @@ class Engine:
             if not row.request.is_prefilling:
                 row.request.note_prefilled(now_s)
         self.step_clock.add(
-            now_s - started_s, has_prefill=bool(plan.prefill), has_verify=bool(plan.verify)
+            now_s - started_s,
+            has_prefill=bool(plan.prefill),
+            has_verify=bool(plan.verify),
+            num_running=num_running,
         )
         self._ended = [each for each in self._requests.values() if each.finish_reason is not None]
         self._requests = {n: r for n, r in self._requests.items() if r.finish_reason is None}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 
 from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend
@@ -12,6 +13,9 @@ from eaglebench.harness.feed import Asked, Feed
 from eaglebench.plan.conversation import Conversation
 from eaglebench.store.encode import step_records, turn_record
 from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
+
+BLOCK_DEPTH = 8
+"""Conversations for each place in a batch; with 8 the last ones that run alone cost a few per cent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,22 @@ class Block:
 
 
 def make_blocks(
-    conversations: Sequence[Conversation], parallel: int, digests: Mapping[str, str]
+    conversations: Sequence[Conversation],
+    parallel: int,
+    digests: Mapping[str, str],
+    depth: int = BLOCK_DEPTH,
 ) -> list[Block]:
-    """Conversations in their order, in blocks of `parallel`."""
+    """Conversations in their order: one a block, or in a batch so many that it stays full.
+
+    A block is fed continuously and drains once, at its end, so a batch gets blocks of at least
+    `depth` times its size, as equal as can be; all in one where there are too few for two.
+    """
+    total = len(conversations)
+    count = total if parallel == 1 else max(1, total // (depth * parallel))
+    bounds = [total * number // count for number in range(count + 1)] if total else [0]
     return [
-        Block(number, tuple(conversations[start : start + parallel]), digests)
-        for number, start in enumerate(range(0, len(conversations), parallel))
+        Block(number, tuple(conversations[start:end]), digests)
+        for number, (start, end) in enumerate(pairwise(bounds))
     ]
 
 
@@ -102,6 +116,7 @@ def run_block(
         output_tokens=sum(observation.counters.output_tokens for observation, _ in done),
         verify_steps=sum(observation.counters.verify_steps for observation, _ in done),
         num_turns=len(done),
+        parallel=place.knobs.parallel,
         wall_s=wall_s,
         **asdict(times),
     )

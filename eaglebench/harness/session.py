@@ -1,6 +1,6 @@
 """Run a plan: every cell, every arm, block by block, and write down what happened.
 
-A block is `parallel` conversations (one question at parallel 1). Each block goes through every arm
+A block is one conversation, or as many as keep a batch full (`harness/block.py`). Each block goes through every arm
 before the next block starts, and the order of arms turns round from block to block (A B, B A), so
 that a drift of the machine meets all arms alike. Results are on disk when a block ends.
 
@@ -20,7 +20,7 @@ from eaglebench.clock import Clock
 from eaglebench.contracts.backend import Backend, NumericNoise, Runtime
 from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.errors import NothingMeasuredError, UsageError
-from eaglebench.harness.block import Block, DoneBlock, Place, make_blocks, run_block
+from eaglebench.harness.block import BLOCK_DEPTH, Block, DoneBlock, Place, make_blocks, run_block
 from eaglebench.harness.feed import AnswerRule, Feed
 from eaglebench.harness.progress import Progress
 from eaglebench.harness.prompt_check import check_prompts
@@ -54,6 +54,7 @@ class SessionPlan:
     conversations_of: ConversationsOf
     replay: Replay | None = None
     is_precise: IsPrecise = lambda _folder, _cell_id: True
+    block_depth: int = BLOCK_DEPTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,8 @@ class Session:
         """
         arms = self.config.arms
         tasks: list[_Task] = []
-        for block in make_blocks(conversations, cell.knobs.parallel, self._digests[cell.cell_id]):
+        digests, depth = self._digests[cell.cell_id], self.plan.block_depth
+        for block in make_blocks(conversations, cell.knobs.parallel, digests, depth):
             is_turned = (block.number + round_number + self.config.seed) % 2
             for order, arm in enumerate(arms[::-1] if is_turned else arms):
                 is_stored = self._finished.has_block(cell.cell_id, arm, round_number, block)

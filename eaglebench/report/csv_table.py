@@ -39,6 +39,7 @@ def _column_names() -> list[str]:
         counts=pool(()),
         by_position=(),
         speed=None,
+        occupancy=None,
         differences=(),
     )
     return list(nothing.as_dict())

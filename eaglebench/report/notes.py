@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.report.rows import Row
 from eaglebench.stats.acceptance import acceptance_by_context, pool
 
@@ -75,6 +75,19 @@ def precision_notes(rows: Sequence[Row], dtype: str) -> list[str]:
         "a small fault, which --dtype float32 would show"
     )
     return [note]
+
+
+def occupancy_notes(rows: Sequence[Row], blocks: Sequence[MeasuredBlock]) -> list[str]:
+    """How full batches were, a line a cell; cells that run one request at a time have none."""
+    sizes = {block.cell_id: block.parallel for block in blocks}
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        if row.occupancy is not None and (sizes.get(row.cell_id) or 1) > 1:
+            cells.setdefault(row.cell_id, []).append(f"{row.arm} {row.occupancy:.0%}")
+    return [
+        f"{cell_id}: occupancy {', '.join(arms)} of {sizes[cell_id]} requests at a time"
+        for cell_id, arms in cells.items()
+    ]
 
 
 def context_notes(turns: Sequence[MeasuredTurn]) -> list[str]:

@@ -9,6 +9,7 @@ from eaglebench.contracts.knobs import BASELINE_ARM, FAULT_ARMS
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.acceptance import Counts, Speed, acceptance_by_position
 from eaglebench.stats.difference import Difference, Side, make_difference
+from eaglebench.stats.occupancy import occupancy
 from eaglebench.stats.tau import Tau
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 
@@ -21,7 +22,7 @@ class Row:
     """One cell and arm.
 
     `num_questions` of the `num_asked` were answered in every measured turn; `num_failed` turns
-    failed.
+    failed. `occupancy` is None where it was not recorded.
     """
 
     cell_id: str
@@ -33,6 +34,7 @@ class Row:
     counts: Counts
     by_position: tuple[float, ...]
     speed: Speed | None
+    occupancy: float | None
     differences: tuple[Difference, ...]
 
     @property
@@ -54,6 +56,7 @@ class Row:
             "al_sglang": self.counts.al_sglang,
             "al_vllm": self.counts.al_vllm,
             "tokens_per_s": self.speed.tokens_per_s if self.speed else None,
+            "occupancy": self.occupancy,
         }
 
 
@@ -93,6 +96,7 @@ def make_rows(
                 counts=mine.counts,
                 by_position=acceptance_by_position(mine.turns),
                 speed=mine.speed,
+                occupancy=occupancy(mine.blocks),
                 differences=differences,
             )
         )

@@ -100,5 +100,6 @@ def _block(record: BlockRecord) -> MeasuredBlock:
         output_tokens=record.output_tokens,
         verify_steps=record.verify_steps,
         wall_s=record.wall_s,
+        parallel=record.parallel,
         times=StepTimes(**{name: getattr(record, name) for name in _TIMES}),
     )

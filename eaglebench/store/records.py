@@ -197,6 +197,7 @@ class BlockRecord(_Counted):
     output_tokens: int
     verify_steps: int
     num_turns: int | None = None
+    parallel: int | None = None
     wall_s: float
     prefill_s: float
     mixed_s: float
@@ -204,3 +205,4 @@ class BlockRecord(_Counted):
     prefill_steps: int
     mixed_steps: int
     decode_steps: int
+    running_rows: int | None = None

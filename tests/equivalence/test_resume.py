@@ -70,6 +70,7 @@ def run(folder: RunFolder, setting: Setting) -> None:
         talks(),
         cells=[make_cell(**setting.knobs)],
         max_new_tokens=14,
+        block_depth=1,
         **setting.options,
     ).run()
 

@@ -165,12 +165,12 @@ def test_cache_arms_differ_in_cached_tokens_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("parallel", [2, 3])
 def test_parallel_blocks_hold_several_questions(tmp_path: Path, parallel: int) -> None:
-    """A block is `parallel` conversations, the last one what is left."""
-    folder = run_toy(tmp_path, cells=[make_cell(parallel=parallel)])
+    """Eight for each place, or all where there are too few for two such blocks."""
+    folder = run_toy(tmp_path, make_talks(40), cells=[make_cell(parallel=parallel)])
 
     sizes = [len(block.question_ids) for block in folder.blocks() if block.arm == "radix"]
-    assert sizes == ([2, 2] if parallel == 2 else [3, 1])
-    assert len(folder.turns()) == 16
+    assert sizes == ([20, 20] if parallel == 2 else [40])
+    assert len(folder.turns()) == 160
 
 
 def test_warm_up_leaves_no_trace(tmp_path: Path) -> None:

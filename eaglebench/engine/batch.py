@@ -11,7 +11,7 @@ from torch import Tensor
 from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
 from eaglebench.kv.window import WindowSlots, slots_in_front
 from eaglebench.model.attention_plan import AttentionPlan, make_plan
-from eaglebench.model.plan_row import PlanRow, Tree
+from eaglebench.model.plan_row import PlanRow, Tree, table_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +86,18 @@ def assemble(
     logit_ends = np.cumsum(wanted)
     tables = [row.request.held for row in rows]
     plan = make_plan(
-        [_plan_row(row, table.slots(0, row.end)) for row, table in zip(rows, tables, strict=True)],
+        [
+            table_row(table, row.end, row.num_tokens, _tree(row))
+            for row, table in zip(rows, tables, strict=True)
+        ],
         device=device,
         backend=backend,
     )
     if window is not None:
         plan.window = make_plan(
-            [_plan_row(row, window.context(row)) for row in rows], device=device, backend=backend
+            [PlanRow(window.context(row), row.num_tokens, _tree(row)) for row in rows],
+            device=device,
+            backend=backend,
         )
     return Batch(
         rows=tuple(rows),
@@ -109,12 +114,12 @@ def assemble(
     )
 
 
-def _plan_row(row: Row, slots: NDArray[np.int64]) -> PlanRow:
-    """A row of the plan; the nodes of a tree see their ancestors only."""
+def _tree(row: Row) -> Tree | None:
+    """The tree among a row's tokens, whose nodes see their ancestors only; None is a run."""
     if isinstance(row, PrefillRow) or row.request.proposal.is_chain:
-        return PlanRow(slots, row.num_tokens)
+        return None
     proposal = row.request.proposal
-    return PlanRow(slots, row.num_tokens, Tree(proposal.ancestry(), proposal.depths()))
+    return Tree(proposal.ancestry(), proposal.depths())
 
 
 def row_positions(row: Row) -> NDArray[np.int64]:

@@ -102,7 +102,7 @@ class KVStorage:
         frontier = self.geometry.page_of_slot(max(0, end - slots_in_front(self.window)))
         first_own = self.geometry.pages_for(request.tree_owned_slots)
         self.cache.unlock_windows(request.lock, max(0, first_own - frontier))
-        passed = request.held.pages[max(first_own, request.num_slid_pages) : frontier]
+        passed = request.held.pages_between(max(first_own, request.num_slid_pages), frontier)
         if len(passed):
             self.pages.release_window(passed)
             request.num_slid_pages = frontier

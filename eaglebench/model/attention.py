@@ -98,9 +98,10 @@ class LoopAttention:
         pool.write(layer, plan.slot_mapping, key, value)
         out = torch.empty_like(query)
         for row in plan.rows:
-            if row.run_start is None:
+            if row.slots is not None:
                 keys, values = pool.gather(layer, row.slots)
             else:
+                assert row.run_start is not None
                 keys, values = pool.slice(layer, row.run_start, row.run_start + row.context_len)
             _attend(query[row.start : row.end], keys, values, row, form, out[row.start : row.end])
         return out

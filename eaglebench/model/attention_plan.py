@@ -38,8 +38,9 @@ class RowSpan:
         start: first query; queries are [start, end) of the batch.
         end: one past the last query.
         context_len: keys are positions [0, context_len).
-        slots: [context_len] int64.
         run_start: first slot where the slots are one ascending run, so that no gather is needed.
+        slots: [context_len] int64; None where they are a run.
+        device: where the plan lives.
         tail: the tree among the last keys; None is a causal run.
         biases: additive masks by (dtype, window, groups), made when first asked for.
     """
@@ -47,8 +48,9 @@ class RowSpan:
     start: int
     end: int
     context_len: int
-    slots: Tensor
     run_start: int | None
+    slots: Tensor | None
+    device: torch.device
     tail: TreeTail | None = None
     biases: dict[tuple[torch.dtype, int | None, int], Tensor] = field(default_factory=dict)
 
@@ -61,7 +63,7 @@ class RowSpan:
         """[num_queries, context_len] bool: which keys each query may see."""
         if self.tail is not None:
             return _allowed_in_tree(self.tail, self.context_len, window)
-        keys = torch.arange(self.context_len, device=self.slots.device)
+        keys = torch.arange(self.context_len, device=self.device)
         queries = keys[self.context_len - self.num_queries :, None]
         seen = keys <= queries
         if window is not None:
@@ -110,20 +112,30 @@ def make_plan(rows: Sequence[PlanRow], *, device: torch.device, backend: str) ->
         written, padded = pad(rows, mapping, device)
         return AttentionPlan(written, (), padded)
     trees = [row.tree for row in rows if row.tree is not None]
-    numbers = upload(
-        [mapping, *(row.slots for row in rows), *(tree.depths for tree in trees)], device
-    )
-    written, *slots = numbers[: 1 + len(rows)]
+    runs = [
+        row.run_start if row.run_start is not None else _ascending_run(row.slots) for row in rows
+    ]
+    scattered = [row.slots for row, run in zip(rows, runs, strict=True) if run is None]
+    written, *depths = upload([mapping, *(tree.depths for tree in trees)], device)
+    slots = iter(_lent(scattered, device))
     seen = upload([tree.seen for tree in trees], device)
-    tails = iter([TreeTail(*each) for each in zip(seen, numbers[1 + len(rows) :], strict=True)])
+    tails = iter([TreeTail(*each) for each in zip(seen, depths, strict=True)])
     spans: list[RowSpan] = []
     start = 0
-    for row, mine in zip(rows, slots, strict=True):
+    for row, run in zip(rows, runs, strict=True):
         end = start + row.num_queries
+        mine = next(slots) if run is None else None
         tail = None if row.tree is None else next(tails)
-        spans.append(RowSpan(start, end, len(row.slots), mine, _ascending_run(row.slots), tail))
+        spans.append(RowSpan(start, end, len(row.slots), run, mine, device, tail))
         start = end
     return AttentionPlan(written, tuple(spans), None)
+
+
+def _lent(slots: Sequence[NDArray[np.int64]], device: torch.device) -> list[Tensor]:
+    """Slots of rows on the device; on the host they stay where they are, however many they are."""
+    if device.type == "cpu":
+        return [torch.from_numpy(each) for each in slots]
+    return upload(slots, device)
 
 
 def _allowed_in_tree(tail: TreeTail, context_len: int, window: int | None) -> Tensor:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from eaglebench.kv.tables import BlockTable
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
@@ -30,8 +32,16 @@ class PlanRow:
             the ones this forward writes.
         num_queries: tokens it computes.
         tree: where the last keys are nodes of a tree; None is a causal run.
+        run_start: first slot where the slots are known to be one ascending run; None says nothing.
     """
 
     slots: NDArray[np.int64]
     num_queries: int
     tree: Tree | None = None
+    run_start: int | None = None
+
+
+def table_row(table: BlockTable, end: int, num_queries: int, tree: Tree | None = None) -> PlanRow:
+    """The row of a request that looks at positions [0, end) of its table; nothing is copied."""
+    slots, run_start = table.leading(end)
+    return PlanRow(slots, num_queries, tree, run_start)

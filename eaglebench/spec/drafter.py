@@ -24,7 +24,7 @@ from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
 from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.plan_row import table_row
 from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.proposal import NOTHING_PROPOSED, DraftOdds, Proposal, chain
 from eaglebench.spec.sampling import Sampler, coin
@@ -109,7 +109,7 @@ class Extender:
         feature_rows = np.concatenate([row.feature_rows for row in rows])
         positions = np.concatenate([np.arange(row.start, row.end) for row in rows])
         plan = make_plan(
-            [PlanRow(row.table.slots(0, row.end), n) for row, n in zip(rows, lengths, strict=True)],
+            [table_row(row.table, row.end, n) for row, n in zip(rows, lengths, strict=True)],
             device=self.device,
             backend=self.head.attention_backend,
         )
@@ -221,10 +221,7 @@ class ChainDrafter(Extender):
         """Write slot `end + level - 1` of each row from the previous level's token and state."""
         slots = [row.end + level - 1 for row in rows]
         plan = make_plan(
-            [
-                PlanRow(row.table.slots(0, slot + 1), 1)
-                for row, slot in zip(rows, slots, strict=True)
-            ],
+            [table_row(row.table, slot + 1, 1) for row, slot in zip(rows, slots, strict=True)],
             device=self.device,
             backend=self.head.attention_backend,
         )

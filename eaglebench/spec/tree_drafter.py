@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow, Tree
+from eaglebench.model.plan_row import Tree, table_row
 from eaglebench.spec.choices import rank_best
 from eaglebench.spec.drafter import DraftOutcome, Extender, ExtendRow
 from eaglebench.spec.proposal import NOTHING_PROPOSED, ROOT, Proposal
@@ -96,13 +96,13 @@ class TreeDrafter(Extender):
             inputs.append(states[i].index_select(0, self.tensor(parents)))
             scratch[i] += tree.frontier
             num_new = len(tree.frontier)
-            slots = row.table.slots(0, row.end + len(scratch[i]))
             depth = len(scratch[i]) // row.shape.topk  # levels written, this one included
             positions.append(np.full(num_new, row.end + depth - 1))
             tokens.append(np.array([tree.token_ids[c] for c in tree.frontier]))
             depths = np.repeat(np.arange(depth), row.shape.topk)  # of all scratch slots, in order
             seen = _ancestry(tree, scratch[i], num_new)
-            plan_rows.append(PlanRow(slots, num_new, Tree(seen, depths)))
+            end = row.end + len(scratch[i])
+            plan_rows.append(table_row(row.table, end, num_new, Tree(seen, depths)))
         hidden = self.head.forward(
             self.tensor(np.concatenate(tokens)),
             torch.cat(inputs),

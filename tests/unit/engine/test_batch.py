@@ -1,6 +1,7 @@
 """Rows flattened behind one another: tokens, positions, slots and logits, written out by hand."""
 
 import numpy as np
+import pytest
 import torch
 
 from eaglebench.engine.batch import WindowView, assemble, num_logits
@@ -84,4 +85,23 @@ def test_window_layers_look_at_the_window_alone() -> None:
 
     assert batch.plan.window is not None
     (span,) = batch.plan.window.rows
+    assert span.slots is not None
     assert span.slots.tolist() == [1031, 1008, 1009, 1010, 1011]  # positions 3 to 7
+
+
+@pytest.mark.parametrize("pages", [range(1, 9001), range(9000, 0, -1)])
+def test_the_plan_of_a_long_request_copies_none_of_its_slots(pages: range) -> None:
+    """36,000 slots: a run needs no list of slots, others are read where the table keeps them."""
+    request = make_running(list(pages), num_prompt=4, outputs=35_000)
+    request.num_written = request.num_known - 1
+
+    batch = assemble([VerifyRow(request)], device=CPU, backend="loop", wants_seam_guess=False)
+
+    (span,) = batch.plan.rows
+    assert span.context_len == request.num_known
+    if span.slots is None:
+        assert span.run_start == 4
+    else:
+        table_slots = request.held.leading(span.context_len).slots
+        assert np.shares_memory(span.slots.numpy(), table_slots)
+    assert (span.slots is None) == (pages[0] == 1)

@@ -1,7 +1,9 @@
 """Block tables: slots by position and what lies beyond the allocation."""
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given
 
 from eaglebench.errors import InvariantError
 from eaglebench.kv.geometry import PageGeometry
@@ -87,3 +89,49 @@ def test_keeping_or_replacing_what_is_not_held_is_a_bug() -> None:
         table.truncate(2)
     with pytest.raises(InvariantError, match="can't replace"):
         table.replace(0, np.array([1, 2], dtype=np.int32))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[int, list[tuple[str, int, list[int]]]]:
+    """A page size, and pages appended, cut off and replaced."""
+    pages = st.lists(st.integers(1, 6), min_size=1, max_size=4)
+    runs = st.integers(1, 20).flatmap(
+        lambda first: st.integers(1, 5).map(lambda n: list(range(first, first + n)))
+    )
+    kinds = st.sampled_from(["append", "truncate", "replace"])
+    actions = st.lists(st.tuples(kinds, st.integers(0, 30), pages | runs), max_size=12)
+    return draw(st.sampled_from([1, 2, 16])), draw(actions)
+
+
+@given(histories())
+def test_leading_slots_are_those_of_a_walk(
+    history: tuple[int, list[tuple[str, int, list[int]]]],
+) -> None:
+    """Whatever happened to the table, slots and the run among them are what looking at all says."""
+    page_size, actions = history
+    table = BlockTable(PageGeometry(page_size))
+    for kind, number, pages in actions:
+        given_pages = np.array(pages, dtype=np.int32)
+        if kind == "append":
+            table.append(given_pages)
+        elif kind == "truncate":
+            table.truncate(min(number, table.num_pages))
+        elif number + len(pages) <= table.num_pages:
+            table.replace(number, given_pages)
+        for end in range(1, table.num_slots + 2):
+            slots, run_start = table.leading(end)
+            expected = table.slots(0, end)
+            is_run = bool((np.diff(expected) == 1).all()) and expected[-1] >= 0
+            assert slots.tolist() == expected.tolist()
+            assert run_start == (int(expected[0]) if is_run else None)
+
+
+def test_leading_slots_are_not_copied() -> None:
+    """A long request costs as much as a short one: what is given lies in the table's own array."""
+    table = BlockTable(PageGeometry(1))
+    table.append(np.arange(40_000, 0, -1, dtype=np.int32))
+
+    first, second = table.leading(32_768), table.leading(32_000)
+
+    assert np.shares_memory(first.slots, second.slots)
+    assert table.pages_between(5, 8).tolist() == [39_995, 39_994, 39_993]

@@ -8,6 +8,7 @@ from typing import Any
 
 from eaglebench.contracts.head_report import HeadReport, HeadTensor
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
+from eaglebench.model.heads.config import HeadConfig
 from eaglebench.model.heads.conversion import convert, save_converted
 from eaglebench.model.heads.embeddings import Likeness, compare_with_folder, describe, doubt
 from eaglebench.model.heads.fit import fit_to, id_table, read_facts
@@ -49,6 +50,7 @@ def inspect_head(
         algorithm=head.algorithm,
         target=str(target) if target else None,
         fields=head.config.model_dump(mode="json", exclude_unset=True),
+        draft_config=dict(draft_config or {}),
         aux_written=aux.written,
         aux_counting=aux.counting,
         aux_layer_ids=aux.ids,
@@ -57,6 +59,8 @@ def inspect_head(
         has_id_table="d2t" in head.placed.tensors,
         feeds_normed=head.feeds_normed,
         max_positions=head.config.max_position_embeddings,
+        window=head.config.window,
+        rotary=_rotary(head.config),
         tensors=_tensors(head),
         borrowed=borrowed(head),
         embeddings=describe(likeness) if EMBEDDING in head.placed.tensors else TARGETS_EMBEDDINGS,
@@ -95,6 +99,13 @@ def _likeness(head: PublishedHead, target: Path | None) -> Likeness | None:
     """The head's own embeddings beside those in the target's folder."""
     own = head.placed.tensors.get(EMBEDDING)
     return None if own is None or target is None else compare_with_folder(own, target)
+
+
+def _rotary(config: HeadConfig) -> str:
+    """Kind, base and share of the angles."""
+    rope = config.rope
+    dims = f"{config.rotated_width} of {config.head_width} dimensions of a head"
+    return f"{dims}, type {rope['rope_type']}, base {rope['rope_theta']:g}"
 
 
 def _tensors(head: PublishedHead) -> tuple[HeadTensor, ...]:

@@ -143,6 +143,13 @@ def _findings(report: "HeadReport") -> Iterator[tuple[str, str]]:
     yield "embeddings", report.embeddings
     limit = report.max_positions
     yield "positions", f"{limit}; nothing is proposed past them" if limit else "no limit"
+    yield "window", f"the last {report.window} positions" if report.window else "none"
+    yield "rotary", report.rotary
+    if report.draft_config:
+        said = ", ".join(
+            f"{name} {json.dumps(value)}" for name, value in report.draft_config.items()
+        )
+        yield "said otherwise", said
     for place, name in _renames(report).items():
         yield "names", f"{name}.* is {place}.* here"
 

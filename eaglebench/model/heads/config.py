@@ -23,7 +23,7 @@ DEFAULT_NUM_AUX = 3
 ACTIVATIONS = ("silu", "swish", "gelu", "gelu_pytorch_tanh", "relu")
 _OUTER_DECIDES = {"architectures", "model_type", "tie_word_embeddings"}
 """What a speculators file says of the head outside, and of the layer's family inside."""
-_IN_BOTH = ("norm_before_fc", "norm_output", "fc_norm")
+_IN_BOTH = ("norm_before_fc", "norm_output", "fc_norm", "has_lm_head")
 """What some files say in `eagle_config` instead of at the top."""
 
 _Strict = ConfigDict(extra="forbid", frozen=True, strict=True)

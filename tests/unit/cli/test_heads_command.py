@@ -153,3 +153,48 @@ def test_what_can_not_be_done(
     assert (status, out) == (2, "")
     assert words in err
     assert not (tmp_path / "out").exists()
+
+
+def test_inspect_shows_what_is_said_otherwise() -> None:
+    """The head as it would be computed, and what of it does not stand in its file."""
+    changes = ("--draft-config", "sliding_window=16", "--draft-config", "partial_rotary_factor=0.5")
+    usual = invoke("inspect", "tiny-eagle3")[1]
+
+    status, out, _ = invoke("inspect", "tiny-eagle3", *changes)
+
+    assert status == 0
+    assert words_after(usual, "window") == "none"
+    assert words_after(usual, "rotary") == "24 of 24 dimensions of a head, type default, base 10000"
+    assert words_after(out, "window") == "the last 16 positions"
+    assert words_after(out, "rotary").startswith("12 of 24 dimensions")
+    assert words_after(out, "said otherwise") == "sliding_window 16, partial_rotary_factor 0.5"
+
+
+def test_convert_writes_what_is_said_otherwise(tmp_path: Path) -> None:
+    """Values are JSON, words stand as they are; one that a format can't say is refused."""
+    changes = ("--draft-config", "rope_theta=5e5", "--draft-config", "hidden_act=gelu")
+    out_folder = tmp_path / "out"
+
+    status, _, err = invoke("convert", "tiny-eagle3", str(out_folder), "--to", "sglang", *changes)
+
+    assert status == 0, err
+    config = json.loads((out_folder / "config.json").read_text())
+    assert (config["rope_theta"], config["hidden_act"]) == (500000.0, "gelu")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("colour=red",), "colour: not a field of a head's config that is read here"),
+        (("rope_theta=5", "rope_theta=6"), "says two things of rope_theta: 5 and 6"),
+        (("rope_theta=NaN",), "rope_theta is 'NaN'"),
+        (("rope_theta",), "not of the form key=value"),
+    ],
+)
+def test_what_can_not_be_said_otherwise(given: tuple[str, ...], words: str) -> None:
+    """Status 2, and what is known."""
+    changes = [part for text in given for part in ("--draft-config", text)]
+    status, out, err = invoke("inspect", "tiny-eagle3", *changes)
+
+    assert (status, out) == (2, "")
+    assert words in err

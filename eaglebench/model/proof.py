@@ -154,7 +154,10 @@ class _Probe:
         positions = [torch.arange(s, s + n) for s, n in zip(starts, counts, strict=True)]
         every = torch.arange(sum(counts), device=target.device)
         place = torch.cat(positions).to(target.device)
-        return target.forward(torch.cat(list(ids)), place, plan, pool, every).logits
+        with foreign_code(
+            lambda reason: refusal(target.model, f"its paged forward fails: {reason}")
+        ):
+            return target.forward(torch.cat(list(ids)), place, plan, pool, every).logits
 
 
 def _compare(target: "Target", own: Tensor, ours: Tensor, where: str) -> None:

@@ -5,6 +5,7 @@ whose layers don't all attend once each through the registered function, or atte
 pools can't hold, is refused here by what is missing, before anything is measured.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +76,8 @@ def survey(model: PreTrainedModel, decoder: nn.Module, num_layers: int, running:
         decoder(input_ids=one, position_ids=one, use_cache=False)
     _check_layers(model, surveyor.seen, num_layers)
     _check_shapes(model, surveyor.seen)
+    for each in surveyor.seen:
+        _check_numbers(model, each.asked)
     found = sorted(surveyor.seen, key=lambda each: each.asked.layer)
     num_kv_heads, head_dim = found[0].key
     return Survey(num_kv_heads, head_dim, tuple(each.asked for each in found))
@@ -112,6 +115,17 @@ def _check_shapes(model: PreTrainedModel, seen: Sequence[_Seen]) -> None:
     if len(shapes) > 1:
         text = " and ".join(f"{heads} heads of {width}" for heads, width in shapes)
         refuse(model, f"its layers have KV of several shapes ({text}); our pools hold one")
+
+
+def _check_numbers(model: PreTrainedModel, asked: Asked) -> None:
+    if not _is_real(asked.scale):
+        refuse(model, f"layer {asked.layer} multiplies its scores by {asked.scale!r}")
+    if asked.softcap is not None and not (_is_real(asked.softcap) and asked.softcap > 0):
+        refuse(model, f"layer {asked.layer} caps its scores at {asked.softcap!r}; expected above 0")
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def check_windows(

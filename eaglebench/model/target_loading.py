@@ -18,11 +18,14 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 
 from eaglebench.errors import CheckpointError, UsageError
+from eaglebench.files import read_json_object
+from eaglebench.model.config_fields import check_config
 from eaglebench.model.decoder import refuse
 from eaglebench.model.foreign import foreign_code
 from eaglebench.model.model_files import MODEL_FILES, readable
 from eaglebench.model.weight_files import check_weight_files
 
+_CONFIG = "config.json"
 _MOST_NAMES = 5
 _FLOATS = frozenset({torch.float64, torch.float32, torch.float16, torch.bfloat16})
 
@@ -39,6 +42,8 @@ def load_model(
     """
     with readable(Path(path), MODEL_FILES) as folder, _quiet():
         source = str(folder) if folder.is_dir() else str(path)
+        if (folder / _CONFIG).is_file():
+            check_config(Path(path) / _CONFIG, read_json_object(folder / _CONFIG))
         with foreign_code(lambda reason: _cannot_load(path, reason)):
             config = AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
         if folder.is_dir():

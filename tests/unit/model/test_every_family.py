@@ -4,18 +4,15 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 from eaglebench.errors import UsageError
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
 from tests.families import CONTEXT, VOCAB, families, is_composite, make_family
+from tests.paged_logits import paged_logits
 
-CPU = torch.device("cpu")
 LENGTHS = (29, 23)
 """Tokens of two prompts, both longer than three windows."""
 COMPUTED = (
@@ -61,29 +58,6 @@ def own_logits(kind: str, prompts: Sequence[Tensor], **changes: Any) -> list[Ten
     model.set_attn_implementation("eager")
     with torch.inference_mode():
         return [model(input_ids=ids[None], use_cache=False).logits[0].clone() for ids in prompts]
-
-
-def paged_logits(target: Target, prompts: Sequence[Tensor], pieces: Sequence[int]) -> list[Tensor]:
-    """The same, of all prompts in one batch, in pieces of that many tokens, in shuffled slots."""
-    sizes = [len(ids) for ids in prompts]
-    order = np.random.default_rng(0).permutation(sum(sizes)).astype(np.int64) + 1
-    slots = np.split(order, np.cumsum(sizes)[:-1])
-    pool = target.make_pool(sum(sizes) + 1, fill=float("nan"))
-    found: list[list[Tensor]] = [[] for _ in prompts]
-    start = 0
-    for size in pieces:
-        spans = [(start, min(start + size, count)) for count in sizes]
-        live = [n for n, (first, end) in enumerate(spans) if end > first]
-        rows = [PlanRow(slots[n][: spans[n][1]], spans[n][1] - start) for n in live]
-        plan = make_plan(rows, device=CPU, backend=target.attention_backend)
-        ids = torch.cat([prompts[n][start : spans[n][1]] for n in live])
-        positions = torch.cat([torch.arange(*spans[n]) for n in live])
-        output = target.forward(ids, positions, plan, pool, torch.arange(len(ids)))
-        parts = torch.split(output.logits, [row.num_queries for row in rows])
-        for n, logits in zip(live, parts, strict=True):
-            found[n].append(logits)
-        start += size
-    return [torch.cat(parts) for parts in found]
 
 
 def check(kind: str, backend: str = "loop", **changes: Any) -> None:

@@ -9,8 +9,9 @@ from eaglebench.contracts.snapshot import Snapshot
 from eaglebench.errors import UsageError
 from eaglebench.gate.decide import judge
 from eaglebench.gate.policy import Policy
+from eaglebench.plan.run_config import option_defaults
 from eaglebench.report.document import ReportDocument
-from eaglebench.stats.snapshot import make_snapshot
+from eaglebench.stats.snapshot import make_snapshot, workload_of
 from eaglebench.store.baseline import find_baseline, read_baseline
 from eaglebench.store.run_folder import RunFolder
 
@@ -38,7 +39,14 @@ def judge_folder(
     notice(f"run {folder.run_id}, started {document.run.started or 'at an unknown time'}")
     notice(f"baseline {baseline.name}, of {baseline.created_from}: {baseline.reason}")
     inside = inside_of(document.rows)
+    candidate, baseline = with_every_option(candidate), with_every_option(baseline)
     return replace(document, judgement=judge(candidate, baseline, policy, inside))
+
+
+def with_every_option(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with options that did not exist when it was made, as what they then were."""
+    workload = workload_of(option_defaults()) | dict(snapshot.workload)
+    return replace(snapshot, workload=workload)
 
 
 def parse_renames(texts: Sequence[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from eaglebench.cli.judging import check_renames
+from eaglebench.cli.judging import check_renames, with_every_option
 from eaglebench.cli.results import load_run, tau_of
 from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
 from eaglebench.contracts.verdict import Finding, Judgement
@@ -62,7 +62,7 @@ def pair_runs(
 
 
 def _why_not(earlier: MeasuredRun, later: MeasuredRun, *, across_environments: bool) -> str:
-    old, new = make_snapshot(earlier), make_snapshot(later)
+    old, new = (with_every_option(make_snapshot(run)) for run in (earlier, later))
     old, new = (
         replace(each, workload={n: v for n, v in each.workload.items() if n != _MAY_DIFFER})
         for each in (old, new)

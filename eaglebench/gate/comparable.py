@@ -17,6 +17,8 @@ _CONFIGS = ("target_config_sha256", "draft_config_sha256")
 """Digests that older runs don't have."""
 _ASKED = ("question_file", "question_fields")
 """Options that say where questions come from; what was asked has a digest of its own."""
+_REPLAY = ("replay",)
+"""Where given answers come from; they are in that digest as well. `latest` is no name of a run."""
 _SILENT = ("draft_config",)
 """Options that say nothing unless they are given: where one is not known, it was not given."""
 
@@ -36,13 +38,19 @@ def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
             break  # a different suite differs in everything else too
     by_digest = [name for name in _MODELS if _has_digest(name, candidate, baseline)]
     found += [text for name in by_digest if (text := _other_model(name, candidate, baseline))]
-    passed_over = {*by_digest, *(_ASKED if knows_prompts(candidate, baseline) else ())}
+    passed_over = set(by_digest)
+    if knows_prompts(candidate, baseline):
+        passed_over |= {*_ASKED, *(_REPLAY if _both_replay(candidate, baseline) else ())}
     shared = candidate.workload.keys() & baseline.workload.keys() - passed_over
     mine, theirs = (
         {name: workload.get(name) for name in {*shared, *_SILENT}}
         for workload in (candidate.workload, baseline.workload)
     )
     return found + _differences(mine, theirs)
+
+
+def _both_replay(candidate: Snapshot, baseline: Snapshot) -> bool:
+    return all(each.workload.get("replay") is not None for each in (candidate, baseline))
 
 
 def knows_prompts(*snapshots: Snapshot) -> bool:

@@ -22,7 +22,8 @@ def question_digest(
 ) -> str:
     """SHA-256 over the token ids of all prompts of a conversation, answers replaced.
 
-    A prompt that a replay stores is fed as it stands, so it enters as it stands.
+    A prompt that a replay stores is fed as it stands, so it enters as it stands; the tokens that a
+    replay takes as the target's choices enter as well, since they are given and no answer.
 
     Raises:
         UsageError: the chat template refuses the conversation.
@@ -33,7 +34,9 @@ def question_digest(
         prompt = stored.prompt_token_ids if stored is not None else None
         if prompt is None:
             prompt = prompt_token_ids(conversation, turn, [STAND_IN_ANSWER] * turn, tokenizer)
-        digest.update((",".join(map(str, prompt)) + ";").encode())
+        given = [stored.output_token_ids] if stored is not None else []
+        for token_ids in (prompt, *given):
+            digest.update((",".join(map(str, token_ids)) + ";").encode())
     return digest.hexdigest()
 
 

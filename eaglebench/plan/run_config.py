@@ -181,6 +181,11 @@ class RunConfig(BaseModel):
         )
 
 
+def option_defaults() -> dict[str, Any]:
+    """Every option as it is when nobody says anything, in the form in which runs store them."""
+    return RunConfig(suite="").model_dump(mode="json")
+
+
 def make_run_config(values: dict[str, Any]) -> RunConfig:
     """A checked configuration.
 

@@ -1,6 +1,6 @@
 """From a run to the integers it is judged by."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -12,33 +12,26 @@ from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 from eaglebench.stats.trust import doubts_of
 
 DIGEST_LENGTH = 8
-WORKLOAD = (
-    "model",
-    "draft_model",
-    "algorithm",
-    "aux_layer_ids",
-    "draft_config",
-    "num_questions",
-    "question_file",
-    "question_fields",
-    "max_new_tokens",
-    "temperature",
-    "top_p",
-    "sampling_top_k",
-    "sampling_rule",
-    "accept_threshold_single",
-    "accept_threshold_acc",
-    "seed",
-    "ignore_eos",
-    "stop",
-    "prompt_format",
-    "system_prompt",
-    "max_total_tokens",
-    "swa_full_tokens_ratio",
-    "context_length",
-    "replay",
+NOT_WORK = frozenset(
+    {
+        "suite",  # compared by its digest
+        "arms",  # every cell and arm is compared with itself
+        "matrix",
+        "dtype",  # what it was settled to is
+        "device",  # facts of the environment
+        "attention_backend",
+        "num_threads",
+        "trust_remote_code",
+        "pairs",  # how often, and how it is shown
+        "precision",
+        "warmup",
+        "continue_on_error",
+        "experiment_name",
+        "labels",
+        "profile",
+    }
 )
-"""Options that decide what is computed."""
+"""Options that leave what is computed in a cell alone; any other one is part of the workload."""
 
 
 def make_snapshot(run: MeasuredRun) -> Snapshot:
@@ -51,7 +44,7 @@ def make_snapshot(run: MeasuredRun) -> Snapshot:
         suite=str(run.suite["name"]),
         suite_version=int(run.suite["version"]),
         suite_sha256=str(run.suite.get("sha256") or ""),
-        workload={name: run.config.get(name) for name in WORKLOAD} | {"dtype": run.models["dtype"]},
+        workload=workload_of(run.config) | {"dtype": run.models["dtype"]},
         exact=run.environment.get("exact", {}),
         timing=run.environment.get("timing", {}),
         created_from=_commit(run),
@@ -66,6 +59,11 @@ def make_snapshot(run: MeasuredRun) -> Snapshot:
             for name in names
         ),
     )
+
+
+def workload_of(options: Mapping[str, object]) -> dict[str, object]:
+    """The options that decide what is computed; one that nobody thought of here is among them."""
+    return {name: value for name, value in options.items() if name not in NOT_WORK}
 
 
 def question_counts(turns: Iterable[MeasuredTurn]) -> tuple[QuestionCounts, ...]:

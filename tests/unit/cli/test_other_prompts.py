@@ -132,3 +132,22 @@ def test_models_are_told_apart_by_their_files(runtimes: list[ScriptedRuntime]) -
     status, out = invoke("gate", "-o", "out")
     assert status == 5
     assert "other weights of --draft-model" in out
+
+
+def test_an_option_that_a_baseline_does_not_know_was_left_alone_then() -> None:
+    """So it has to be left alone now; one that changes nothing that is computed may be given."""
+    run(*TEXTS)
+    save()
+    path = Path("out/baselines/tiny.jsonl")
+    header, *cells = path.read_text().splitlines()
+    known = json.loads(header)
+    for name in ("ignore_eos", "accept_threshold_acc", "top_p"):
+        del known["workload"][name]
+    path.write_text("\n".join([json.dumps(known), *cells]) + "\n")
+
+    run(*TEXTS, more=("--label", "a=b", "--warmup", "2"))
+    assert invoke("gate", "-o", "out")[0] == 0
+    run(*TEXTS, more=("--ignore-eos",))
+    status, out = invoke("gate", "-o", "out")
+    assert status == 5
+    assert "ignore_eos: True here, False in the baseline" in out

@@ -123,3 +123,16 @@ def test_a_single_turn_that_fails_now_is_a_failure(failed: int) -> None:
 
     assert judgement.verdict == "FAILED"
     assert f"{failed} turns failed" in judgement.findings[0].reason
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "count"),
+    [("latest", "runs/a", 0), ("latest", None, 1), (None, "latest", 1)],
+)
+def test_replays_are_compared_by_what_they_give(
+    here: str | None, there: str | None, count: int
+) -> None:
+    """Two names of given answers are passed over; a replay and none are other work."""
+    mine, theirs = (make_snapshot(workload={"replay": name}) for name in (here, there))
+
+    assert len(workload_differences(mine, theirs)) == count

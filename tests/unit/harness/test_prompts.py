@@ -71,13 +71,16 @@ def test_another_answer_is_no_other_question(tmp_path: Path) -> None:
 
 
 def test_a_replay_asks_what_it_stored() -> None:
-    """Stored prompts are fed as they stand, so another one is another question."""
+    """Stored prompts and answers are fed as they stand, so others are another question."""
     stored = {
         ("q", turn): StoredTurn(prompt_token_ids=(1, 2, turn), output_token_ids=(3,))
         for turn in (0, 1)
     }
     changed = stored | {("q", 1): replace(stored["q", 1], prompt_token_ids=(1, 2, 9))}
 
-    digests = [question_digest(TALK, ByteTokenizer(), each) for each in (stored, changed, None)]
+    answered = stored | {("q", 1): replace(stored["q", 1], output_token_ids=(4,))}
+    digests = [
+        question_digest(TALK, ByteTokenizer(), each) for each in (stored, changed, answered, None)
+    ]
 
-    assert len(set(digests)) == 3
+    assert len(set(digests)) == 4

@@ -6,7 +6,8 @@ import pytest
 
 from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
 from eaglebench.contracts.observation import StepTimes
-from eaglebench.stats.snapshot import make_snapshot
+from eaglebench.plan.run_config import option_defaults
+from eaglebench.stats.snapshot import NOT_WORK, make_snapshot, workload_of
 from tests.turns import make_step, make_turn
 
 TIMES = StepTimes(
@@ -88,3 +89,12 @@ def test_times_are_those_of_all_passes() -> None:
     assert (radix.noise.pairs, radix.noise.pair_sd_ppm) == (2, 0)
     assert radix.noise.log_ratio_ppm == pytest.approx(693_147, abs=1)  # ln 2
     assert no_cache.noise is None
+
+
+def test_every_option_is_work_unless_it_is_known_not_to_be() -> None:
+    """A new option decides what is computed until somebody says that it does not."""
+    options = option_defaults()
+
+    assert set(options) >= NOT_WORK
+    assert set(workload_of(options)) == set(options) - NOT_WORK
+    assert workload_of({"an_option_of_tomorrow": 3, "labels": {}}) == {"an_option_of_tomorrow": 3}

@@ -108,7 +108,7 @@ def test_layers_the_target_does_not_have_are_refused(tmp_path: Path) -> None:
 
     assert (status, record) == (2, {})
     assert (
-        "auxiliary layer 9 (--aux-layer-ids) asks for a state that the target does not have" in out
+        "auxiliary layer 9 asks for a state that the target does not have" in out
     )
 
 
@@ -170,7 +170,7 @@ def test_a_config_said_otherwise_is_another_head(tmp_path: Path) -> None:
     ("args", "words"),
     [
         (("--algorithm", "NONE"), "with --algorithm NONE there is no head"),
-        (("--num-steps", "0"), "no cell drafts"),
+        (("--num-steps", "0"), "nothing is drafted"),
     ],
 )
 def test_a_config_that_no_head_reads_is_refused(

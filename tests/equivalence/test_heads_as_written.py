@@ -89,7 +89,7 @@ def compare(folder: Path) -> tuple[int, list[tuple[int, tuple[int, ...]]]]:
     target = tiny_models().target
     read = read_against(folder, target)
     models = Models(target, load_head(folder, target))
-    prompts = shared_prefix_prompts()[:3]
+    prompts = shared_prefix_prompts()[:2]
     requests = [make_request(f"r{n}", ids, max_new_tokens=30) for n, ids in enumerate(prompts)]
     knobs = make_knobs(page_size=4, chunked_prefill_size=16, parallel=2, steps=STEPS)
     observed = run_all(make_engine(knobs, models=models), requests)
@@ -117,7 +117,7 @@ def test_published_configurations_are_computed(tmp_path: Path, name: str) -> Non
     count, other = compare(write(tmp_path / "head", config))
 
     assert other == []
-    assert count > 50
+    assert count > 30
 
 
 @pytest.mark.parametrize("name", MORE)
@@ -129,7 +129,7 @@ def test_other_configurations_are_computed(tmp_path: Path, name: str) -> None:
     count, other = compare(write(tmp_path / "head", said))
 
     assert other == []
-    assert count > (8 if name == "few positions" else 50)
+    assert count > (8 if name == "few positions" else 30)
 
 
 def test_configurations_draft_different_tokens(tmp_path: Path) -> None:

@@ -107,9 +107,7 @@ def test_layers_the_target_does_not_have_are_refused(tmp_path: Path) -> None:
     status, record, out = run_tiny(tmp_path, "--aux-layer-ids", "1,2,9")
 
     assert (status, record) == (2, {})
-    assert (
-        "auxiliary layer 9 asks for a state that the target does not have" in out
-    )
+    assert "auxiliary layer 9 asks for a state that the target does not have" in out
 
 
 def test_ids_without_text_are_counted(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def check_effect(changes: Mapping[str, Any], unused: Iterable[str], kind: str) -
 
 
 def _check_name(name: str, value: Any, blocks: list[dict[str, Any]]) -> None:
-    if name in _LAYERS:
+    if name in _LAYERS and value is not None:
         raise UsageError(
             f"{OPTION} {name}: how ids are counted differs between projects",
             hint="say which states feed the head with --aux-layer-ids",
@@ -79,7 +79,7 @@ def _check_name(name: str, value: Any, blocks: list[dict[str, Any]]) -> None:
     if name in SETTABLE:
         return
     if value is None and name not in HARMLESS and any(name in block for block in blocks):
-        return  # takes out a field that is not known here
+        return  # takes out ids, or a field that is not known here
     raise UsageError(
         f"{OPTION} {name}: not a field of a head's config that is read here",
         hint=f"known: {', '.join(SETTABLE)}",

@@ -191,7 +191,7 @@ COMMON: dict[str, Any] = {
 }
 
 
-@settings(max_examples=150, derandomize=True, **COMMON)
+@settings(max_examples=400, derandomize=True, **COMMON)
 @given(changes())
 def test_any_config_is_computed_or_refused_by_name(found: tuple[str, list[Any]]) -> None:
     """Any field of any format, with any value; never a head that differs, never a traceback."""
@@ -217,7 +217,7 @@ def test_every_field_alone() -> None:
     counts: Counter[str] = Counter()
     for block, names in (("", OUTER), ("eagle_config", INNER)):
         for name in names:
-            for value in (*TYPICAL.get(name, ()), True, False, 0.5, "x"):
+            for value in (*TYPICAL.get(name, ()), True, False, 0.5):
                 counts[verdict("vllm", [(block, name, value)])] += 1
 
     assert counts["loads"] > 100

@@ -21,7 +21,7 @@ from tests.unit.model.heads.test_any_config import change, changes, publish, the
 from tests.unit.model.heads.test_reading import SPELLINGS
 
 TOLERANCE = 1e-5
-FORMS = ("sglang", "vllm", "speculators")
+FORMS = ("vllm", "speculators")
 
 
 def write_as(folder: Path, out: Path, to: HeadFormat, **fields: Any) -> Path:

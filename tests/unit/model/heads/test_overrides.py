@@ -10,7 +10,7 @@ from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.overrides import SETTABLE
 from eaglebench.model.heads.published import read_published
-from tests.checkpoints import publish_eagle1, publish_eagle3
+from tests.checkpoints import AUX_LAYER_IDS, publish_eagle1, publish_eagle3
 from tests.head_runs import assert_as_written, make_target
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
@@ -105,6 +105,18 @@ def test_an_unknown_field_can_be_taken_out(tmp_path: Path) -> None:
     assert "surprise" not in head.raw
 
 
+def test_ids_can_be_taken_out(tmp_path: Path) -> None:
+    """Where two places that name layers contradict each other, one of them goes."""
+    target = make_target()
+    folder = publish_eagle3(tmp_path, "vllm", target_layer_ids=[7, 8, 9])
+    with pytest.raises(CheckpointError, match="target_layer_ids"):
+        load_head(folder, target)
+
+    head = load_head(folder, target, draft_config={"target_layer_ids": None})
+
+    assert head.aux_layer_ids == AUX_LAYER_IDS
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -112,6 +124,7 @@ def test_an_unknown_field_can_be_taken_out(tmp_path: Path) -> None:
         ({"bos_token_id": 1}, "bos_token_id: not a field"),
         ({"bos_token_id": None}, "bos_token_id: not a field"),
         ({"nowhere": None}, "nowhere: not a field"),
+        ({"target_layer_ids": None}, "target_layer_ids: not a field"),
         ({"eagle_aux_hidden_state_layer_ids": [1, 2, 3]}, "how ids are counted differs"),
         ({"rope_theta": "far"}, "rope_theta is 'far'"),
         ({"sliding_window": 0}, "sliding_window is 0"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from eaglebench.engine.stopping import Cut, Decode, StopRule, StopWatch
+from tests.prompts import tiny_tokenizer
 
 STOP = 99
 
@@ -176,3 +177,22 @@ def test_a_long_answer_costs_no_more_than_its_end(token_id: int) -> None:
 
     assert watched_end(counting, ["abcabcab"], [[token_id] * 3000]) is None
     assert 1 <= longest <= 5 * len("abcabcab")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.one_of(st.sampled_from([*"aé b €".encode(), 0x20]), st.sampled_from([256, 257, 400])),
+        max_size=80,
+    )
+)
+def test_the_tokenizer_of_the_tiny_pair_ends_where_decoding_everything_ends(
+    token_ids: list[int],
+) -> None:
+    """Bytes, halves of characters, special tokens, and an id without text."""
+    decode = tiny_tokenizer().decode
+    stops = ["a b", "é€", "\ufffda", "b  a"]
+
+    assert watched_end(decode, stops, [token_ids] if token_ids else []) == slow_end(
+        decode, stops, token_ids
+    )

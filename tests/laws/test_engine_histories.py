@@ -5,6 +5,7 @@ running request, target and draft, are compared with one cold, unchunked, uncach
 start as NaN, so a slot that was never written can't pass for right.
 """
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import ClassVar
 
@@ -161,6 +162,28 @@ class EngineHistory(RuleBasedStateMachine):
         """Cancel somebody, between chunks or while decoding."""
         name = data.draw(st.sampled_from(sorted(self.live)))
         self.check_ended(self.engine.abort(name))
+        self.check_content()
+
+    @precondition(lambda self: self.live)
+    @rule(verb=st.sampled_from(["checkpoint", "detach", "try_reserve"]), is_done=st.booleans())
+    def break_off(self, verb: str, is_done: bool) -> None:
+        """Interrupt a step before or after it moves pages, and go on: nobody loses a token."""
+        storage = self.engine.storage
+        move = getattr(storage, verb)
+
+        def interrupted(*args: object) -> object:
+            if is_done:
+                move(*args)
+            raise KeyboardInterrupt
+
+        setattr(storage, verb, interrupted)
+        ended: list[RequestObservation] = []
+        with suppress(KeyboardInterrupt):
+            ended += self.engine.step().ended  # whole where the step did not come so far
+        delattr(storage, verb)
+        ended += self.engine.step().ended
+        for observation in ended:
+            self.check_ended(observation)
         self.check_content()
 
     def check_ended(self, observation: RequestObservation) -> None:

@@ -32,6 +32,25 @@ def test_sound_books_pass(page_size: int) -> None:
     ask(backend)
 
 
+def test_a_block_that_is_broken_off_leaves_an_engine_that_can_go_on() -> None:
+    """An interrupt in the middle of a step reaches the caller as it is; the next block is whole."""
+    backend = make_backend()
+    ask(backend)
+    run = backend.engine.runner.run
+
+    def interrupted(*args: object) -> object:
+        run(*args)  # type: ignore[arg-type]  # as the engine calls it
+        raise KeyboardInterrupt
+
+    backend.engine.runner.run = interrupted  # type: ignore[method-assign,assignment]
+    with pytest.raises(KeyboardInterrupt):
+        ask(backend, 100)
+    backend.engine.runner.run = run  # type: ignore[method-assign]
+
+    ask(backend, 100)
+    backend.close()
+
+
 def test_a_leaked_page_ends_the_block() -> None:
     """A request that keeps one page for ever is found although nobody audits."""
     backend = make_backend()

@@ -136,3 +136,15 @@ def test_replays_are_compared_by_what_they_give(
     mine, theirs = (make_snapshot(workload={"replay": name}) for name in (here, there))
 
     assert len(workload_differences(mine, theirs)) == count
+
+
+def test_a_config_said_otherwise_differs_from_a_baseline_that_knows_no_such_thing() -> None:
+    """In one that is too old for the option nothing was said otherwise."""
+    usual = {"max_new_tokens": 64, "dtype": "float32"}
+    here = make_snapshot(workload={**usual, "draft_config": {"rope_theta": 300}})
+    same = make_snapshot(workload={**usual, "draft_config": None})
+
+    (reason,) = workload_differences(here, make_snapshot(workload=usual))
+
+    assert reason == "draft_config: {'rope_theta': 300} here, None in the baseline"
+    assert workload_differences(same, make_snapshot(workload=usual)) == []

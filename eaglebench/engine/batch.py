@@ -12,6 +12,7 @@ from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
 from eaglebench.kv.window import WindowSlots, slots_in_front
 from eaglebench.model.attention_plan import AttentionPlan, make_plan
 from eaglebench.model.plan_row import PlanRow, Tree, table_row
+from eaglebench.model.upload import upload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +100,21 @@ def assemble(
             device=device,
             backend=backend,
         )
+    token_ids, positions, wanted_rows = upload(
+        [
+            np.concatenate([row_tokens(row).astype(np.int64) for row in rows]),
+            np.concatenate([row_positions(row) for row in rows]),
+            np.concatenate(logit_rows),
+        ],
+        device,
+    )
     return Batch(
         rows=tuple(rows),
         starts=tuple((ends - lengths).tolist()),
-        token_ids=_tensor(np.concatenate([row_tokens(row) for row in rows]), device),
-        positions=_tensor(np.concatenate([row_positions(row) for row in rows]), device),
+        token_ids=token_ids,
+        positions=positions,
         plan=plan,
-        logit_rows=_tensor(np.concatenate(logit_rows), device),
+        logit_rows=wanted_rows,
         logit_starts=tuple((logit_ends - wanted).tolist()),
         written=tuple(
             table.slots(row.start, row.end) for row, table in zip(rows, tables, strict=True)
@@ -127,7 +136,3 @@ def row_positions(row: Row) -> NDArray[np.int64]:
     if isinstance(row, PrefillRow):
         return np.arange(row.start, row.end)
     return row.start + row.request.proposal.depths()
-
-
-def _tensor(values: NDArray[np.int32] | NDArray[np.int64], device: torch.device) -> Tensor:
-    return torch.from_numpy(values.astype(np.int64)).to(device)

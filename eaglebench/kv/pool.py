@@ -105,8 +105,7 @@ class KVPool:
 
     def move(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
         """Copy K and V of this pool's layers from slots to slots; they may overlap."""
-        taken = torch.from_numpy(sources).to(self.device)
-        given = torch.from_numpy(targets).to(self.device)
+        taken, given = torch.from_numpy(np.stack([sources, targets])).to(self.device).unbind(0)
         for tensor in [*self.keys, *self.values]:
             tensor.index_copy_(1, given, tensor.index_select(1, taken))
 

@@ -25,6 +25,7 @@ from eaglebench.kv.tables import BlockTable
 from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.plan_row import table_row
+from eaglebench.model.upload import upload
 from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.proposal import NOTHING_PROPOSED, DraftOdds, Proposal, chain
 from eaglebench.spec.sampling import Sampler, coin
@@ -63,6 +64,11 @@ class ExtendRow:
     feature_rows: NDArray[np.int64]
     shape: DraftShape
     drawing: Drawing | None = None
+
+    @property
+    def proposes(self) -> bool:
+        """Whether anything is proposed after the extend."""
+        return self.shape.num_levels > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,28 +112,27 @@ class Extender:
     def extend(self, rows: Sequence[ExtendRow], aux: Tensor) -> "Extended":
         """Write draft KV of all rows."""
         lengths = [row.end - row.start for row in rows]
-        feature_rows = np.concatenate([row.feature_rows for row in rows])
-        positions = np.concatenate([np.arange(row.start, row.end) for row in rows])
         plan = make_plan(
             [table_row(row.table, row.end, n) for row, n in zip(rows, lengths, strict=True)],
             device=self.device,
             backend=self.head.attention_backend,
         )
-        hidden = self.head.forward(
-            self.tensor(np.concatenate([row.successor_ids for row in rows])),
-            self.head.fuse(aux.index_select(0, self.tensor(feature_rows))),
-            self.tensor(positions),
-            plan,
-            self.pool,
-        )
         last = np.cumsum(lengths) - 1  # the last of each row's tokens in the flattened batch
+        successors, feature_rows, positions, proposing = self.tensors(
+            np.concatenate([row.successor_ids for row in rows]),
+            np.concatenate([row.feature_rows for row in rows]),
+            np.concatenate([np.arange(row.start, row.end) for row in rows]),
+            last[[row.proposes for row in rows]],
+        )
+        features = self.head.fuse(aux.index_select(0, feature_rows))
+        hidden = self.head.forward(successors, features, positions, plan, self.pool)
         return Extended(
-            hidden.index_select(0, self.tensor(last)), lengths, torch.isfinite(hidden).all(dim=-1)
+            hidden.index_select(0, proposing), lengths, torch.isfinite(hidden).all(dim=-1)
         )
 
-    def tensor(self, values: NDArray[np.int64]) -> Tensor:
-        """Whole numbers on the head's device."""
-        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64)).to(self.device)
+    def tensors(self, *arrays: NDArray[np.int64]) -> list[Tensor]:
+        """Whole numbers on the head's device, in one copy."""
+        return upload(arrays, self.device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,7 @@ class Extended:
     """Draft KV of some rows' committed slots, written.
 
     Attributes:
-        last_hidden: [num_rows, hidden] state of each row's last slot.
+        last_hidden: [num_proposing, hidden] state of the last slot of each row that proposes.
         lengths: slots of each row.
         is_finite: [sum of lengths] bool: whether the state of each slot is.
     """
@@ -166,13 +171,12 @@ class ChainDrafter(Extender):
             aux: [num_tokens, num_aux * hidden] hidden states of the target for this step's batch.
         """
         extended = self.extend(rows, aux)
-        last_hidden = extended.last_hidden
-        proposing = [index for index, row in enumerate(rows) if row.shape.num_levels > 0]
+        proposing = [index for index, row in enumerate(rows) if row.proposes]
         proposals = [NOTHING_PROPOSED] * len(rows)
         forwards = [1] * len(rows)
         written = [row.table.slots(row.start, row.end) for row in rows]
         if proposing:
-            chains = self._propose([rows[index] for index in proposing], last_hidden[proposing])
+            chains = self._propose([rows[index] for index in proposing], extended.last_hidden)
             for index, chain in zip(proposing, chains, strict=True):
                 proposals[index] = chain
                 num_levels = rows[index].shape.num_levels
@@ -188,12 +192,10 @@ class ChainDrafter(Extender):
         active = list(range(len(rows)))
         for level in range(max(row.shape.num_levels for row in rows)):
             if level:
-                tokens = levels[-1].tokens
                 keep = [k for k, i in enumerate(active) if rows[i].shape.num_levels > level]
-                if len(keep) < len(active):
-                    tokens, hidden = tokens[keep], hidden[keep]
-                    active = [active[k] for k in keep]
-                hidden = self._forward_level([rows[i] for i in active], level, tokens, hidden)
+                active = [active[k] for k in keep]
+                mine = [rows[i] for i in active]
+                hidden = self._forward_level(mine, level, keep, levels[-1].tokens, hidden)
             levels.append(self._choose(rows, active, level, self.head.logits(hidden)))
         return self._collect(len(rows), levels)
 
@@ -203,52 +205,76 @@ class ChainDrafter(Extender):
         """One token for each active row, the likeliest or drawn."""
         ids, gaps = choose_greedy(logits)
         odds: dict[int, Tensor] = {}
-        for k, index in enumerate(active):
-            drawing = rows[index].drawing
-            if drawing is None:
-                continue
-            position = rows[index].end + _FIRST_DRAFTED + level
-            flip = coin(drawing.coin_key, position, "draft")
-            odds[index] = drawing.sampler.probabilities(logits[k : k + 1])
-            drawn = drawing.sampler.draw(odds[index], odds[index].new_tensor([flip]))
-            ids[k : k + 1], gaps[k : k + 1] = drawn.ids, drawn.gaps
+        drawings = [rows[index].drawing for index in active]
+        samplers = dict.fromkeys(each.sampler for each in drawings if each is not None)
+        if samplers:
+            coins = self._coins([rows[index] for index in active], level)
+        for sampler in samplers:
+            mine = [k for k, each in enumerate(drawings) if each and each.sampler == sampler]
+            (places,) = self.tensors(np.array(mine, dtype=np.int64))
+            probabilities = sampler.probabilities(logits.index_select(0, places))
+            drawn = sampler.draw(probabilities, coins.index_select(0, places))
+            ids, gaps = ids.index_copy(0, places, drawn.ids), gaps.index_copy(0, places, drawn.gaps)
+            odds |= {active[k]: probabilities[row : row + 1] for row, k in enumerate(mine)}
         chosen = flag_unusable(Choices(ids, gaps), logits) if odds else Choices(ids, gaps)
         return _Level(active, self.head.target_ids(chosen.ids), chosen.gaps, odds)
 
+    def _coins(self, rows: Sequence[ExtendRow], level: int) -> Tensor:
+        """[num_rows] float64, one for each row's token of this level; 0 where none is drawn."""
+        flips = [
+            coin(row.drawing.coin_key, row.end + _FIRST_DRAFTED + level, "draft")
+            if row.drawing
+            else 0.0
+            for row in rows
+        ]
+        return torch.tensor(flips, dtype=torch.float64, device=self.device)
+
     def _forward_level(
-        self, rows: Sequence[ExtendRow], level: int, tokens: Tensor, hidden: Tensor
+        self,
+        rows: Sequence[ExtendRow],
+        level: int,
+        keep: Sequence[int],
+        tokens: Tensor,
+        hidden: Tensor,
     ) -> Tensor:
-        """Write slot `end + level - 1` of each row from the previous level's token and state."""
-        slots = [row.end + level - 1 for row in rows]
+        """Write slot `end + level - 1` of each row from the previous level's token and state.
+
+        `keep` says where `rows` stand among the previous level's.
+        """
+        slots = np.array([row.end + level - 1 for row in rows], dtype=np.int64)
         plan = make_plan(
-            [table_row(row.table, slot + 1, 1) for row, slot in zip(rows, slots, strict=True)],
+            [
+                table_row(row.table, slot + 1, 1)
+                for row, slot in zip(rows, slots.tolist(), strict=True)
+            ],
             device=self.device,
             backend=self.head.attention_backend,
         )
-        return self.head.forward(tokens, hidden, self.tensor(np.asarray(slots)), plan, self.pool)
+        positions, kept = self.tensors(slots, np.array(keep, dtype=np.int64))
+        return self.head.forward(
+            tokens.index_select(0, kept), hidden.index_select(0, kept), positions, plan, self.pool
+        )
 
     def _collect(self, num_rows: int, levels: Sequence["_Level"]) -> list[Proposal]:
         """Turn levels into one proposal a row."""
         token_ids: list[list[int]] = [[] for _ in range(num_rows)]
         gaps: list[list[float]] = [[] for _ in range(num_rows)]
         odds: list[list[Tensor]] = [[] for _ in range(num_rows)]
+        # one wait for all levels; ids are whole numbers in float64, too
+        numbers = torch.cat([torch.stack([each.tokens.double(), each.gaps]) for each in levels], 1)
+        said = zip(*numbers.tolist(), strict=True)
         for level in levels:
-            chosen = zip(level.active, level.tokens.tolist(), level.gaps.tolist(), strict=True)
-            for index, token, gap in chosen:
-                token_ids[index].append(token)
+            for index, (token, gap) in zip(level.active, said, strict=False):  # `said` goes on
+                token_ids[index].append(int(token))
                 gaps[index].append(gap)
             for index, probabilities in level.odds.items():
                 odds[index].append(probabilities)
-        return [
-            chain(t, g, self._odds(each)) for t, g, each in zip(token_ids, gaps, odds, strict=True)
-        ]
-
-    def _odds(self, levels: Sequence[Tensor]) -> DraftOdds | None:
-        """What a chain was drawn from, if it was."""
-        if not levels:
-            return None
         draft_ids = torch.arange(self.head.draft_vocab_size, device=self.device)
-        return DraftOdds(torch.cat(list(levels)), self.head.target_ids(draft_ids))
+        target_ids = self.head.target_ids(draft_ids)
+        return [
+            chain(t, g, DraftOdds(torch.cat(each), target_ids) if each else None)
+            for t, g, each in zip(token_ids, gaps, odds, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,12 @@ class DraftOdds:
     probabilities: Tensor
     target_ids: Tensor
 
+    @staticmethod
+    def joined(several: "Sequence[DraftOdds]") -> "DraftOdds":
+        """Of chains of one head, behind one another."""
+        probabilities = torch.cat([each.probabilities for each in several])
+        return DraftOdds(probabilities, several[0].target_ids)
+
     def over_targets(self, vocab_size: int) -> Tensor:
         """[num_nodes, vocab_size] float64; what the head can't say has probability 0."""
         num_nodes = len(self.probabilities)

@@ -35,22 +35,23 @@ def choose_by_ratio(
     accept_coins: Tensor,
     coins: Tensor,
 ) -> Choices:
-    """The target's choice behind the root and behind every drafted token of a chain.
+    """The target's choice behind the roots and behind every drafted token of some chains.
 
     Args:
         sampler: what makes p of `logits`; it made q as well.
-        logits: [num_nodes + 1, vocab].
+        logits: [num_nodes + num_chains, vocab]: first those that a drafted token faces, then those
+            behind the last token of each chain.
         drafted: [num_nodes] int64 target ids.
         odds: what they were drawn from.
         accept_coins: [num_nodes] float64 in [0, 1): whether each is accepted.
-        coins: [num_nodes + 1] float64 in [0, 1): what is chosen where none is.
+        coins: [num_nodes + num_chains] float64 in [0, 1): what is chosen where none is.
 
     Returns:
         Ids, and how close the call was, in units of a logit.
     """
     p = sampler.probabilities(logits)
     q = odds.over_targets(p.shape[-1])
-    faced = p[: len(drafted)]  # the last row has no drafted token to accept
+    faced = p[: len(drafted)]  # behind a last token there is none to accept
     p_drafted = faced.gather(1, drafted[:, None]).squeeze(1)
     q_drafted = q.gather(1, drafted[:, None]).squeeze(1)
     lead = p_drafted - accept_coins * q_drafted

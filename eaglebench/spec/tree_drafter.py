@@ -8,6 +8,7 @@ Scratch slots are the request's look-ahead; the next verify step writes over the
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import Tree, table_row
+from eaglebench.model.plan_row import PlanRow, Tree, table_row
 from eaglebench.spec.choices import rank_best
 from eaglebench.spec.drafter import DraftOutcome, Extender, ExtendRow
 from eaglebench.spec.proposal import NOTHING_PROPOSED, ROOT, Proposal
@@ -28,14 +29,13 @@ class TreeDrafter(Extender):
     def run(self, rows: Sequence[ExtendRow], aux: Tensor) -> DraftOutcome:
         """Extend every row, then propose for those that ask for it (see `ChainDrafter.run`)."""
         extended = self.extend(rows, aux)
-        last_hidden = extended.last_hidden
         proposals: list[Proposal] = [NOTHING_PROPOSED] * len(rows)
         forwards = [1] * len(rows)
         written = [row.table.slots(row.start, row.end) for row in rows]
-        proposing = [index for index, row in enumerate(rows) if row.shape.num_levels > 0]
+        proposing = [index for index, row in enumerate(rows) if row.proposes]
         if proposing:
             chosen = [rows[index] for index in proposing]
-            trees = self._grow(chosen, last_hidden[proposing])
+            trees = self._grow(chosen, extended.last_hidden)
             for index, row, tree in zip(proposing, chosen, trees, strict=True):
                 proposals[index] = tree.prune(row.shape.num_nodes)
                 forwards[index] = row.shape.num_levels
@@ -45,74 +45,110 @@ class TreeDrafter(Extender):
 
     def _grow(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[TreeGrowth]:
         """Grow all trees; `hidden` is [num_rows, hidden], of each row's last settled slot."""
-        trees = [TreeGrowth(row.shape.topk) for row in rows]
-        scratch: list[list[int]] = [[] for _ in rows]  # candidate in each scratch slot so far
-        states = [state[None] for state in hidden]
+        growing = [_Growing(row, TreeGrowth(row.shape.topk)) for row in rows]
+        active = growing
         for level in range(max(row.shape.num_levels for row in rows)):
-            active = [i for i, row in enumerate(rows) if row.shape.num_levels > level]
             if level:
-                self._forward_level(rows, active, trees, scratch, states)
-            self._choose(rows, active, trees, states)
-        return trees
+                previous, active = active, [g for g in active if g.row.shape.num_levels > level]
+                hidden = self._forward_level(previous, active, hidden)
+            self._choose(active, hidden)
+        return [each.tree for each in growing]
 
-    def _choose(
-        self,
-        rows: Sequence[ExtendRow],
-        active: Sequence[int],
-        trees: Sequence[TreeGrowth],
-        states: Sequence[Tensor],
-    ) -> None:
-        """Add the children of every frontier node."""
-        logits = self.head.logits(torch.cat([states[i] for i in active]))
+    def _choose(self, active: Sequence["_Growing"], hidden: Tensor) -> None:
+        """Add the children of every frontier node; `hidden` holds their states, tree by tree."""
+        logits = self.head.logits(hidden)
         exact = logits.double() if logits.dtype == torch.float64 else logits.float()
         log_probs = torch.log_softmax(exact, dim=-1)
-        topk = min(max(rows[i].shape.topk for i in active), log_probs.shape[-1] - 1)
+        topk = min(max(each.tree.topk for each in active), log_probs.shape[-1] - 1)
         ranked, columns = rank_best(log_probs, topk)
         ids = self.head.target_ids(columns.reshape(-1)).view(-1, topk)
         best = ranked.double()
         usable = torch.isfinite(logits).all(dim=-1)
         smallest = (best[:, :-1] - best[:, 1:]).min(dim=-1).values
-        leads = torch.where(usable, smallest, float("nan")).tolist()
-        tokens, probs = ids.cpu().numpy(), best[:, :topk].cpu().numpy()
+        leads = torch.where(usable, smallest, float("nan"))
+        # one wait for a level; ids are whole numbers in float64, too
+        numbers = torch.cat([ids.double(), best[:, :topk], leads[:, None]], dim=1).cpu().numpy()
         start = 0
-        for i in active:
-            end = start + len(states[i])
-            trees[i].grow(tokens[start:end], probs[start:end], leads[start:end])
-            start = end
+        for each in active:
+            mine = numbers[start : start + each.num_states]
+            ids_of_mine = mine[:, :topk].astype(np.int64)
+            each.tree.grow(ids_of_mine, mine[:, topk:-1], mine[:, -1].tolist())
+            start += len(mine)
 
     def _forward_level(
-        self,
-        rows: Sequence[ExtendRow],
-        active: Sequence[int],
-        trees: Sequence[TreeGrowth],
-        scratch: Sequence[list[int]],
-        states: list[Tensor],
-    ) -> None:
-        """Write draft KV of the frontier nodes and replace `states` by theirs."""
-        plan_rows, tokens, positions, inputs = [], [], [], []
-        for i in active:
-            row, tree = rows[i], trees[i]
-            parents = _states_of_parents(tree, scratch[i])
-            inputs.append(states[i].index_select(0, self.tensor(parents)))
-            scratch[i] += tree.frontier
-            num_new = len(tree.frontier)
-            depth = len(scratch[i]) // row.shape.topk  # levels written, this one included
-            positions.append(np.full(num_new, row.end + depth - 1))
-            tokens.append(np.array([tree.token_ids[c] for c in tree.frontier]))
-            depths = np.repeat(np.arange(depth), row.shape.topk)  # of all scratch slots, in order
-            seen = _ancestry(tree, scratch[i], num_new)
-            end = row.end + len(scratch[i])
-            plan_rows.append(table_row(row.table, end, num_new, Tree(seen, depths)))
-        hidden = self.head.forward(
-            self.tensor(np.concatenate(tokens)),
-            torch.cat(inputs),
-            self.tensor(np.concatenate(positions)),
+        self, previous: Sequence["_Growing"], active: Sequence["_Growing"], hidden: Tensor
+    ) -> Tensor:
+        """Write draft KV of the frontier nodes; returns their states, tree by tree.
+
+        Args:
+            previous: the trees whose states `hidden` holds.
+            active: those of them that go on.
+            hidden: [num_states, hidden] of the nodes that `previous` went on from.
+        """
+        ends = np.cumsum([each.num_states for each in previous])
+        starts = {id(g): int(end) - g.num_states for g, end in zip(previous, ends, strict=True)}
+        parents = [starts[id(each)] + each.go_on() for each in active]
+        tokens, positions, parent_rows = self.tensors(
+            np.concatenate([each.frontier_tokens() for each in active]),
+            np.concatenate([each.frontier_positions() for each in active]),
+            np.concatenate(parents),
+        )
+        plan_rows = [each.plan_row() for each in active]
+        return self.head.forward(
+            tokens,
+            hidden.index_select(0, parent_rows),
+            positions,
             make_plan(plan_rows, device=self.device, backend=self.head.attention_backend),
             self.pool,
         )
-        counts = [len(trees[i].frontier) for i in active]
-        for i, state in zip(active, torch.split(hidden, counts), strict=True):
-            states[i] = state
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A tree that grows, and where its nodes are written.
+
+    Attributes:
+        row: the request's row.
+        tree: candidates so far.
+        scratch: candidate in each scratch slot so far, topk a level.
+    """
+
+    row: ExtendRow
+    tree: TreeGrowth
+    scratch: list[int] = field(default_factory=list)
+
+    @property
+    def num_states(self) -> int:
+        """Nodes of the level written last, which the next one goes on from; at first the root."""
+        return self.tree.topk if self.scratch else 1
+
+    @property
+    def num_levels(self) -> int:
+        """Levels written."""
+        return len(self.scratch) // self.tree.topk
+
+    def go_on(self) -> NDArray[np.int64]:
+        """Take the frontier into scratch; returns the state, counted from 0, each goes on from."""
+        parents = _states_of_parents(self.tree, self.scratch)
+        self.scratch += self.tree.frontier
+        return parents
+
+    def frontier_tokens(self) -> NDArray[np.int64]:
+        """[topk] target ids of the level written last."""
+        return np.array([self.tree.token_ids[c] for c in self.tree.frontier], dtype=np.int64)
+
+    def frontier_positions(self) -> NDArray[np.int64]:
+        """[topk] positions of the level written last; siblings share one."""
+        last_level = self.num_levels - 1
+        return np.full(len(self.tree.frontier), self.row.end + last_level, dtype=np.int64)
+
+    def plan_row(self) -> PlanRow:
+        """What the level written last attends to."""
+        num_new = len(self.tree.frontier)
+        depths = np.repeat(np.arange(self.num_levels), self.tree.topk)  # of the scratch slots
+        seen = _ancestry(self.tree, self.scratch, num_new)
+        end = self.row.end + len(self.scratch)
+        return table_row(self.row.table, end, num_new, Tree(seen, depths))
 
 
 def _states_of_parents(tree: TreeGrowth, scratch: Sequence[int]) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ names and arguments that are no text, has no bytes in UTF-8: it is written as it
 """
 
 import json
+import os
 from contextlib import suppress
 from json import JSONDecodeError
 from pathlib import Path
@@ -147,15 +148,17 @@ def kind_of(value: object) -> str:
 def write_text(path: Path, text: str) -> None:
     """Write a file so that readers see the old one or the new one, never half of one.
 
+    Two processes may write the same one (an index over runs): the later one holds.
+
     Raises:
         StorageError: the disk refuses; the old file is intact and nothing is left behind.
     """
     try:
-        partial = path.with_name(path.name + ".tmp")
+        partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         partial.write_text(text, encoding=ENCODING, errors=ESCAPED, newline="\n")
         partial.replace(path)
     except (OSError, ValueError) as error:
-        _forget(path.parent / (path.name + ".tmp"))
+        _forget(path.parent / f"{path.name}.{os.getpid()}.tmp")
         raise StorageError(f"{path} can't be written: {why(error)}") from error
 
 

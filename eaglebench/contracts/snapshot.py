@@ -61,7 +61,7 @@ class ArmCounts:
         counters: pooled counts by name (`stats/acceptance.py`).
         num_drafts: verify steps that carried drafts.
         accepted_at: how many of those accepted position 1, 2, ...; empty where that is not known.
-        failed: turns that could not run.
+        failed: turns that failed, those that only prepare others included.
         questions: in the order in which they were asked.
         noise: None where times were not repeated, and for `no-cache`.
         doubts: why it can't be trusted; of a baseline only the kinds that were allowed.

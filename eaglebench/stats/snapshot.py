@@ -96,7 +96,7 @@ def _arm(
         num_drafts=counts.num_drafts,
         # without the records of all steps the positions are not known
         accepted_at=positions if sum(positions) == counts.accepted else (),
-        failed=sum(turn.error is not None for turn in turns if turn.is_measured),
+        failed=sum(turn.error is not None for turn in turns),
         questions=question_counts(turns),
         noise=_noise(blocks, cell_id, arm),
     )

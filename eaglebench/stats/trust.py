@@ -12,10 +12,10 @@ from eaglebench.contracts.knobs import CACHE_ARMS, base_arm
 from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
 from eaglebench.stats.acceptance import pool
 
-LEAST_DRAFTS = 32
-"""Fewer drafts say nothing about a drafter."""
+LEAST_STEPS = 32
+"""Fewer verify steps say nothing about a drafter."""
 IDLE_SHARE = 0.05
-"""A drafter of whose first drafts fewer are accepted does not draft for this target."""
+"""A drafter that adds fewer tokens a verify step does not draft for this target."""
 SHOWN_QUESTIONS = 6
 SHOWN_TURNS = 3
 _CUT_SHORT: dict[str, tuple[DoubtKind, str]] = {
@@ -130,13 +130,14 @@ def _cached_text(turns: Sequence[MeasuredTurn]) -> str:
 def _idle(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
     """Of arms that should draft well; a planted fault may well not."""
     counts = pool(turns)
-    if base_arm(place[1]) not in CACHE_ARMS or counts.num_drafts < LEAST_DRAFTS:
+    should_draft = base_arm(place[1]) in CACHE_ARMS and any(t.draft.num_steps for t in turns)
+    if not should_draft or counts.verify_steps < LEAST_STEPS:
         return []
-    if counts.accepted >= IDLE_SHARE * counts.num_drafts:
+    if counts.accepted >= IDLE_SHARE * counts.verify_steps:
         return []
     text = (
         f"the drafter accepts next to nothing: {counts.accepted} tokens of {counts.num_drafts} "
-        f"drafts (acceptance length {counts.acceptance_length:.3f}; 1 is no drafter)"
+        f"drafts in {counts.verify_steps} verify steps (acceptance length {counts.acceptance_length:.3f}; 1 is no drafter)"
     )
     return [_doubt("idle-drafter", place, text)]
 

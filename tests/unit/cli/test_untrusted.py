@@ -9,7 +9,9 @@ from click.testing import CliRunner
 
 from eaglebench.cli import measure
 from eaglebench.cli.main import main
-from tests.fakes import Plant, ScriptedRuntime
+from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.files import write_text
+from tests.fakes import Plant, ScriptedBackend, ScriptedRuntime
 
 RUN = ("run", "tiny", "-o", "out", "--progress", "none", "--question-file", "questions.jsonl")
 GO_ON = "--continue-on-error"
@@ -164,3 +166,38 @@ def test_a_drafter_that_hardly_drafts_is_remarked_on(runtimes: list[ScriptedRunt
     status, _, err = save()
     assert status == 0
     assert "the drafter accepts next to nothing" in err
+
+
+class _Remembering(ScriptedRuntime):
+    """A runtime whose caches can't be emptied."""
+
+    def backend(self, knobs: EngineKnobs) -> ScriptedBackend:
+        """A backend whose `reset` does nothing."""
+
+        class Remembering(ScriptedBackend):
+            def reset(self) -> None:
+                self.num_resets += 1
+
+        return Remembering(knobs, [])
+
+
+def test_a_reset_that_does_nothing_is_no_measurement(runtimes: list[ScriptedRuntime]) -> None:
+    """Later passes find what the first one left, which their cached tokens tell."""
+    runtimes.append(_Remembering())
+
+    status, out, _ = invoke(*RUN, "--max-new-tokens", "12", "--pairs", "3")
+
+    assert status == 5
+    assert "radix: rounds did not start from empty caches" in out
+    assert "no-cache: rounds" not in out
+    assert invoke(*RUN, "--max-new-tokens", "12", "--pairs", "3")[0] == 0
+
+
+def test_two_runs_may_end_at_once(tmp_path: Path) -> None:
+    """Both write the index; what one of them has half written is not the other's."""
+    (tmp_path / "index.jsonl.tmp").mkdir()
+    path = tmp_path / "index.jsonl"
+
+    write_text(path, "{}\n")
+
+    assert path.read_text() == "{}\n"

@@ -64,13 +64,13 @@ def test_counts_are_those_of_the_first_pass() -> None:
 
 
 def test_failures_of_the_first_pass_are_counted() -> None:
-    """Two turns failed, one of them only prepares others, and one failed later."""
+    """Two turns failed, one of which prepares another one's cache, and one failed later."""
     failed = replace(FIRST, error="too long", question_id="r")
     donor = replace(failed, is_measured=False, question_id="s")
 
     (arm,) = make_snapshot(make_run(FIRST, failed, donor, replace(failed, round=1))).arms
 
-    assert arm.failed == 1
+    assert arm.failed == 2
     assert [question.question_id for question in arm.questions] == ["q"]
 
 

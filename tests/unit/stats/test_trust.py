@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from eaglebench.contracts.doubt import Doubt
+from eaglebench.contracts.knobs import DraftKnobs
 from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
 from eaglebench.stats.trust import doubts_of
 from tests.turns import make_step, make_turn
@@ -125,6 +126,15 @@ def test_other_answers_in_a_later_round_are_a_doubt() -> None:
 
     assert doubt.kind == "rounds"
     assert "other tokens or steps" in doubt.text
+
+
+def test_a_drafter_that_never_speaks_is_remarked_on_as_well() -> None:
+    """Plain decoding has none to remark on."""
+    turn = make_turn(*(make_step(10 + number, (), (0,), 0) for number in range(64)))
+    plain = replace(turn, draft=DraftKnobs(0, 1, 1))
+
+    assert [doubt.kind for doubt in doubts_of(make_run(turn))] == ["idle-drafter"]
+    assert doubts_of(make_run(plain)) == []
 
 
 @pytest.mark.parametrize(("arm", "count"), [("radix", 1), ("radix:again", 1), ("unigram", 0)])

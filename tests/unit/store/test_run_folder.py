@@ -1,6 +1,7 @@
 """Run folders: names, atomic writes, broken files, a disk that refuses."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,9 @@ def test_a_refused_write_keeps_the_old_file(tmp_path: Path) -> None:
     """The message names path and cause; no temporary file stays."""
     path = tmp_path / "run.json"
     write_json(path, {"old": 1})
-    (tmp_path / "run.json.tmp").mkdir()  # stands for a disk that refuses, also for root
+    (
+        tmp_path / f"run.json.{os.getpid()}.tmp"
+    ).mkdir()  # stands for a disk that refuses, also for root
     with pytest.raises((StorageError, OSError), match=r"run\.json"):
         write_json(path, {"new": 2})
 

@@ -5,11 +5,10 @@ names and arguments that are no text, has no bytes in UTF-8: it is written as it
 """
 
 import json
-import os
 from contextlib import suppress
 from json import JSONDecodeError
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from eaglebench.errors import InputFileError, StorageError
@@ -154,11 +153,11 @@ def write_text(path: Path, text: str) -> None:
         StorageError: the disk refuses; the old file is intact and nothing is left behind.
     """
     try:
-        partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        partial.write_text(text, encoding=ENCODING, errors=ESCAPED, newline="\n")
-        partial.replace(path)
+        with TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.", suffix=".tmp") as scratch:
+            partial = Path(scratch) / path.name
+            partial.write_text(text, encoding=ENCODING, errors=ESCAPED, newline="\n")
+            partial.replace(path)
     except (OSError, ValueError) as error:
-        _forget(path.parent / f"{path.name}.{os.getpid()}.tmp")
         raise StorageError(f"{path} can't be written: {why(error)}") from error
 
 
@@ -213,13 +212,6 @@ def check_writable(folder: Path, *, hint: str | None = None) -> None:
 def why(error: OSError | ValueError) -> str:
     """The operating system's own words, without number and path."""
     return getattr(error, "strerror", None) or str(error)
-
-
-def _forget(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except (OSError, ValueError):
-        return  # the error that is being reported says more
 
 
 def _refuse_constant(text: str) -> float:

@@ -12,10 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from eaglebench.errors import UsageError
 from eaglebench.kv.window import WindowSlots
 
 DUMMY_SLOTS = 1
 """Slots in front that nobody owns, where pages are single slots."""
+GIGABYTE = 10**9
 
 
 class LayerPools(Protocol):
@@ -52,7 +54,11 @@ class PlacedLayer(NamedTuple):
 
 
 class KVPool:
-    """K and V for `num_slots` slots; the dummy page is the caller's affair."""
+    """K and V for `num_slots` slots; the dummy page is the caller's affair.
+
+    Raises:
+        UsageError: there is not so much memory.
+    """
 
     def __init__(
         self,
@@ -69,10 +75,18 @@ class KVPool:
         self.device = device
         self.num_layers = num_layers
         self.num_slots = num_slots
-        self.keys = [torch.full(shape, fill, dtype=dtype, device=device) for _ in range(num_layers)]
-        self.values = [
-            torch.full(shape, fill, dtype=dtype, device=device) for _ in range(num_layers)
-        ]
+        try:
+            self.keys, self.values = (
+                [torch.full(shape, fill, dtype=dtype, device=device) for _ in range(num_layers)]
+                for _ in range(2)
+            )
+        except (RuntimeError, MemoryError) as error:  # what torch says of memory that is not there
+            size = 2 * num_layers * num_kv_heads * num_slots * head_dim * dtype.itemsize
+            raise UsageError(
+                f"a KV pool of {num_slots} slots takes {size / GIGABYTE:.1f} GB, which {device} "
+                "does not have",
+                hint="a smaller --max-total-tokens",
+            ) from error
         for tensor in [*self.keys, *self.values]:
             tensor[:, :1] = 0.0  # padded batches read the dummy page's first slot
 

@@ -14,6 +14,12 @@ from eaglebench.errors import InputFileError, UsageError
 from eaglebench.files import decode_text, why
 from eaglebench.plan.explain import explain_validation
 
+_MOST = 10_000
+_MOST_TOKENS = 1_000_000
+"""More than any workload needs, and still made in a moment."""
+Few = Annotated[int, Field(ge=1, le=_MOST)]
+Tokens = Annotated[int, Field(ge=1, le=_MOST_TOKENS)]
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -30,21 +36,21 @@ class QuestionsWorkload(_Strict):
     """Each question is a conversation."""
 
     kind: Literal["questions"]
-    max_turns: Annotated[int, Field(ge=1)] | None = None
+    max_turns: Few | None = None
 
 
 class MultiTurnWorkload(_Strict):
     """Longer conversations: the turns of several questions one after another."""
 
     kind: Literal["multi-turn"]
-    turns: Annotated[int, Field(ge=2)] = 4
+    turns: Annotated[int, Field(ge=2, le=_MOST)] = 4
 
 
 class SharedPrefixWorkload(_Strict):
     """Several questions behind one long, generated system prompt."""
 
     kind: Literal["shared-prefix"]
-    prefix_words: Annotated[int, Field(ge=1)] = 200
+    prefix_words: Tokens = 200
 
 
 class LadderWorkload(_Strict):
@@ -57,33 +63,35 @@ class LadderWorkload(_Strict):
 
     kind: Literal["prefix-ladder"]
     seed_sentence: str
-    ladders: Annotated[int, Field(ge=1)] = 40
-    donors: Annotated[int, Field(ge=1)] = 9
-    test_units: Annotated[int, Field(ge=2)] = 12
-    lead_units: Annotated[int, Field(ge=0)] = 0
+    ladders: Few = 40
+    donors: Few = 9
+    test_units: Annotated[int, Field(ge=2, le=_MOST)] = 12
+    lead_units: Annotated[int, Field(ge=0, le=_MOST_TOKENS)] = 0
     donor_ending: str = "xxx"
-    donor_new_tokens: Annotated[int, Field(ge=1)] = 3
-    test_new_tokens: Annotated[int, Field(ge=1)] = 20
+    donor_new_tokens: Tokens = 3
+    test_new_tokens: Tokens = 20
 
 
 class PagedLadderWorkload(_Strict):
     """A ladder whose branch points lie at multiples of the cell's page size."""
 
     kind: Literal["prefix-ladder-paged"]
-    ladders: Annotated[int, Field(ge=1)] = 40
-    donors: Annotated[int, Field(ge=1)] = 9
+    ladders: Few = 40
+    donors: Few = 9
     donor_ending: str = "xxx"
-    donor_new_tokens: Annotated[int, Field(ge=1)] = 3
-    test_new_tokens: Annotated[int, Field(ge=1)] = 20
+    donor_new_tokens: Tokens = 3
+    test_new_tokens: Tokens = 20
 
 
 class PageEdgesWorkload(_Strict):
     """Prompts whose lengths lie around multiples of the page and of the chunk, each sent twice."""
 
     kind: Literal["page-edges"]
-    multiples: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(1, 2, 3), strict=False)
-    offsets: tuple[int, ...] = Field(default=(-1, 0, 1, 2), strict=False)
-    new_tokens: Annotated[int, Field(ge=1)] = 16
+    multiples: tuple[Few, ...] = Field(default=(1, 2, 3), strict=False)
+    offsets: tuple[Annotated[int, Field(ge=-_MOST, le=_MOST)], ...] = Field(
+        default=(-1, 0, 1, 2), strict=False
+    )
+    new_tokens: Tokens = 16
 
 
 Workload = Annotated[

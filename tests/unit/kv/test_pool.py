@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from eaglebench.errors import UsageError
 from eaglebench.kv.pool import HybridPool, KVPool
 
 HEADS, HEAD_DIM, SLOTS = 3, 8, 12
@@ -20,6 +21,20 @@ def make_pool(fill: float = 0.0) -> KVPool:
         device=torch.device("cpu"),
         fill=fill,
     )
+
+
+def test_a_pool_that_no_memory_holds_is_refused_with_its_size() -> None:
+    """The number of slots is the user's; the message says what it would take."""
+    with pytest.raises(UsageError, match=r"takes 7680000000\.0 GB") as caught:
+        KVPool(
+            num_layers=2,
+            num_slots=10**16,
+            num_kv_heads=HEADS,
+            head_dim=HEAD_DIM * 2,
+            dtype=torch.float32,
+            device=torch.device("cpu"),
+        )
+    assert "--max-total-tokens" in str(caught.value.hint)
 
 
 def random_kv(num_tokens: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -238,6 +238,9 @@ def test_own_suite_by_path(tmp_path: Path) -> None:
         (make_suite_text().replace("version = 1\n", ""), "version is missing"),
         (make_suite_text().replace('"questions"', '"question"'), "workload"),
         ("name = ", "not a readable suite"),
+        (make_suite_text("max_turns = 99999999999\n"), "max_turns: input should be less than"),
+        ("x = " + "9" * 5000, "not a readable suite"),
+        ("x = " + "[" * 5000, "nested too deeply"),
     ],
 )
 def test_broken_suites_are_refused(tmp_path: Path, text: str, words: str) -> None:

@@ -17,14 +17,12 @@ from eaglebench.errors import UsageError
 def _run(suite: str | None, **options: Any) -> int:
     # Imported here: --help must not wait for pydantic.
     from eaglebench.cli.run_flow import RunOutput, dry_run, prepare
-    from eaglebench.cli.settle import given_options, refuse_typed_options
+    from eaglebench.cli.settle import given_options
 
     if suite is None and options["resume"] is None:
         raise UsageError(
             "no suite is named", hint="eaglebench run tiny; `eaglebench suites` lists all"
         )
-    if suite is None:
-        refuse_typed_options(click.get_current_context())
     output = RunOutput(
         output_dir=options["output_dir"] or "results",
         progress="none" if options["disable_tqdm"] else options["progress"] or "auto",

@@ -19,17 +19,6 @@ from eaglebench.plan.suite import Suite
 SPEC_TOKENS = "num_speculative_tokens"
 _SHAPE = {"num_steps", "eagle_topk", "num_draft_tokens"}
 _RENAMED = {"question_field": "question_fields", "label": "labels"}
-_WITH_RESUME = {
-    "suite",
-    "resume",
-    "config",
-    "dry_run",
-    "output_dir",
-    "progress",
-    "disable_tqdm",
-    "format",
-}
-"""What says where a run is and how it is shown."""
 _NOT_IN_CONFIG = {
     "suite",
     "matrix",
@@ -43,27 +32,6 @@ _NOT_IN_CONFIG = {
     "no_baseline_arm",
     "use_rejection_sampling",
 }
-
-
-def refuse_typed_options(ctx: click.Context) -> None:
-    """Refuse options that a run on disk has settled already.
-
-    Raises:
-        UsageError: such an option was typed.
-    """
-    from click.core import ParameterSource
-
-    typed = [
-        f"--{name.replace('_', '-')}"
-        for name in ctx.params
-        if name not in _WITH_RESUME
-        and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    ]
-    if typed:
-        raise UsageError(
-            f"--resume goes on with the options of the run; {', '.join(typed)} would have no effect",
-            hint="leave it out, or name the suite to start a new run",
-        )
 
 
 def given_options(ctx: click.Context) -> dict[str, Any]:

@@ -68,7 +68,8 @@ class DryEngine:
     def add(self, name: str, prompt: Sequence[int], max_new_tokens: int = 24) -> EngineRequest:
         """Queue a request; raises as the scheduler does."""
         made = self.make(name, prompt, max_new_tokens)
-        self.scheduler.add(made)
+        self.scheduler.check(made)
+        self.scheduler.queue(made)
         return made
 
     def step(self, tokens: Sequence[int] = (TOKEN,)) -> StepPlan:

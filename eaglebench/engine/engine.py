@@ -32,7 +32,7 @@ class StepEvents:
 
 
 class Books:
-    """Torn from the beginning of a step until it has ended, whatever ends it."""
+    """Torn from the beginning of a change until it has ended, whatever ends it."""
 
     def __init__(self) -> None:
         self.are_torn = False
@@ -86,7 +86,8 @@ class Engine:
         """
         if self._requests:
             raise UsageError("the engine can't be reset while requests are running")
-        self._empty_books()
+        with self._books:
+            self._empty_books()
 
     def _empty_books(self) -> None:
         room = PoolRoom(self.config, self.runner.room)
@@ -124,9 +125,11 @@ class Engine:
             replay=replay,
             added_s=self.clock.now_s(),
         )
-        self.scheduler.add(added)
+        self.scheduler.check(added)
         self._num_arrivals += 1
-        self._requests[request.request_id] = added
+        with self._books:
+            self.scheduler.queue(added)
+            self._requests[request.request_id] = added
 
     def step(self) -> StepEvents:
         """Run one step; does nothing when there is nothing to do.
@@ -180,17 +183,19 @@ class Engine:
         """
         if self._books.are_torn:
             self._mend()
-        request = self._requests.pop(request_id, None)
+        request = self._requests.get(request_id)
         if request is None:
             raise UsageError(f"no request {request_id} is waiting or running")
-        if request.finish_reason is None:
-            request.finish_reason = "aborted"
-            if request.state is RequestState.RUNNING:
-                self._release(request)
-            request.move_to(RequestState.FINISHED)
-            self.scheduler.retire(request)
-        self._audit([])
-        return request.observe(self.clock.now_s())
+        with self._books:
+            if request.finish_reason is None:
+                request.finish_reason = "aborted"
+                if request.state is RequestState.RUNNING:
+                    self._release(request)
+                request.move_to(RequestState.FINISHED)
+                self.scheduler.retire(request)
+            self._requests = {n: r for n, r in self._requests.items() if r is not request}
+            self._audit([])
+            return request.observe(self.clock.now_s())
 
     def refuse(self, request: GenerationRequest, error: str) -> RequestObservation:
         """The observation of a request that `add` would not take."""
@@ -227,7 +232,7 @@ class Engine:
         for request in self._requests.values():
             request.recover()
             if request.finish_reason is None:
-                self.scheduler.requeue(request)
+                self.scheduler.queue(request)
         self._books.are_torn = False
 
     # --- after the forward --------------------------------------------------------------------

@@ -33,8 +33,8 @@ class Scheduler:
         """Whether one more request could start at once."""
         return len(self.waiting) + len(self.running) < self.knobs.parallel
 
-    def add(self, request: EngineRequest) -> None:
-        """Queue a request.
+    def check(self, request: EngineRequest) -> None:
+        """Refuse a request that can never run.
 
         Raises:
             UsageError: it can never run; the message names the two numbers.
@@ -45,7 +45,6 @@ class Scheduler:
         obstacle = self.room.obstacle(num_prompt, request.rule.max_output_tokens)
         if obstacle is not None:
             raise UsageError(obstacle, hint=TOO_LONG_HINT)
-        insort(self.waiting, request, key=_arrival)
 
     def plan(self) -> StepPlan:
         """Reserve everything the next step needs."""
@@ -60,8 +59,8 @@ class Scheduler:
         self._admit(plan, budget)
         return plan
 
-    def requeue(self, request: EngineRequest) -> None:
-        """Queue a request again whose pages are gone; it was taken before, so it fits."""
+    def queue(self, request: EngineRequest) -> None:
+        """Let a request wait that holds no pages and can run: a new one, or one that has run."""
         insort(self.waiting, request, key=_arrival)
 
     def retire(self, request: EngineRequest) -> None:
@@ -78,7 +77,7 @@ class Scheduler:
         request.tally.preemptions += 1
         request.move_to(RequestState.WAITING)
         self.running.remove(request)
-        self.requeue(request)
+        self.queue(request)
 
     # --- one row ------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ NUM_NEW = 9
 POOL = 74
 """So that the third step preempts the youngest and ends the two others (see the scheduler's test)."""
 Line = tuple[str, int]
+Act = Callable[[Engine], object]
 
 
 @contextmanager
@@ -55,8 +56,13 @@ def make_running(num_steps: int) -> tuple[Engine, list[RequestObservation]]:
     return engine, ended
 
 
-def lines_of(num_steps: int) -> dict[Line, int]:
-    """Lines that the next step runs, and how often."""
+def take_step(engine: Engine) -> None:
+    """One step."""
+    engine.step()
+
+
+def lines_of(num_steps: int, act: Act = take_step) -> dict[Line, int]:
+    """Lines that an act runs after so many steps, and how often."""
     engine, _ = make_running(num_steps)
     counts: dict[Line, int] = {}
 
@@ -64,12 +70,12 @@ def lines_of(num_steps: int) -> dict[Line, int]:
         counts[line] = counts.get(line, 0) + 1
 
     with traced(count):
-        engine.step()
+        act(engine)
     return counts
 
 
-def break_off(engine: Engine, line: Line, occurrence: int) -> None:
-    """Raise in the next step where a line runs for the n-th time."""
+def break_off(engine: Engine, line: Line, occurrence: int, act: Act = take_step) -> None:
+    """Raise in an act where a line runs for the n-th time."""
     left = occurrence
 
     def strike(now: Line) -> None:
@@ -80,7 +86,7 @@ def break_off(engine: Engine, line: Line, occurrence: int) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), traced(strike):
-        engine.step()
+        act(engine)
 
 
 def assert_whole(observation: RequestObservation) -> None:
@@ -155,3 +161,53 @@ def test_what_a_broken_step_had_ended_keeps_its_reason() -> None:
     reasons = {each.request_id: each.finish_reason for each in engine.abort_all()}
 
     assert reasons == {"a": "length", "b": "length", "c": "aborted"}
+
+
+def add_another(engine: Engine) -> None:
+    """A fourth request."""
+    engine.add(make_request("d", range(500, 516), max_new_tokens=NUM_NEW))
+
+
+def abort_one(engine: Engine) -> None:
+    """A request that decodes."""
+    engine.abort("b")
+
+
+@pytest.mark.parametrize(("act", "changed"), [(add_another, "d"), (abort_one, "b")])
+def test_adding_and_aborting_may_be_broken_off_as_well(act: Act, changed: str) -> None:
+    """At every line: the request itself is there or not, the others are told once, nothing leaks."""
+    lines = lines_of(2, act)
+    assert len(lines) > 30
+    for line, occurrence in lines.items():
+        engine, ended = make_running(2)
+        break_off(engine, line, occurrence, act)
+
+        ended += [each for _ in range(12) for each in engine.step().ended]
+
+        names = sorted(each.request_id for each in ended if each.request_id != changed)
+        assert names == [name for name in "abc" if name != changed], line
+        assert sum(each.request_id == changed for each in ended) <= 1
+        assert not engine.has_work
+        assert_conserved(engine)
+
+
+def test_a_reset_may_be_broken_off() -> None:
+    """At every line: afterwards the engine is empty and works."""
+
+    def end_all(engine: Engine) -> None:
+        engine.abort_all()
+        engine.reset()
+
+    lines = {line: n for line, n in lines_of(2, end_all).items() if line[0].endswith("storage.py")}
+    assert lines
+    for line, occurrence in lines.items():
+        engine, _ = make_running(2)
+        break_off(engine, line, occurrence, end_all)
+
+        engine.abort_all()
+        engine.reset()
+        add_another(engine)
+        ended = [each for _ in range(5) for each in engine.step().ended]
+
+        assert [each.finish_reason for each in ended] == ["length"], line
+        assert_conserved(engine)

@@ -1,7 +1,5 @@
 """What the check before a run lets pass can run; what it refuses can't."""
 
-from bisect import insort
-
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
@@ -60,7 +58,7 @@ def test_a_prompt_that_is_refused_for_its_slots_could_not_be_verified(
     if length >= context_length or engine.room.obstacle(length, max_new) is None:
         return
     request = engine.make("r", tokens_of(length), max_new)
-    insort(engine.scheduler.waiting, request, key=lambda each: each.arrival)
+    engine.scheduler.queue(request)
 
     assert run_alone(engine) == "capacity"
 

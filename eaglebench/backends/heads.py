@@ -121,5 +121,5 @@ def _tensors(head: PublishedHead) -> tuple[HeadTensor, ...]:
 
 
 def _architectures(folder: Path) -> tuple[str, ...]:
-    raw = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    raw = json.loads((folder / "config.json").read_text(encoding="utf-8-sig"))
     return tuple(raw.get("architectures") or ())

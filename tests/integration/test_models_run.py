@@ -157,6 +157,7 @@ def test_a_config_said_otherwise_is_another_head(tmp_path: Path) -> None:
     assert usual["models"]["draft_config"] is None
     assert record["config"]["draft_config"] == {"rope_theta": 300, "sliding_window": 4}
     assert record["models"]["draft_config"] == record["config"]["draft_config"]
+    assert "said otherwise (--draft-config): rope_theta 300, sliding_window 4" in out
     digests = [each["models"]["draft_config_sha256"] for each in (usual, record)]
     assert digests[0] != digests[1]
     assert 2 * accepted_in(tmp_path / "b") < accepted_in(tmp_path / "a")

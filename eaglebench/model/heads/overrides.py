@@ -6,6 +6,7 @@ what happens: `sliding_window` decides alone whether the layer slides, and the r
 scaling are taken out of the other spelling as well.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -57,6 +58,12 @@ def overridden(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
         if value is not None:
             _home(config, name)[name] = value
     return config
+
+
+def say(changes: Mapping[str, Any]) -> str:
+    """What a run says of a head that is not computed as its file has it."""
+    said = ", ".join(f"{name} {json.dumps(value)}" for name, value in changes.items())
+    return f"the head's config is said otherwise ({OPTION}): {said}"
 
 
 def check_effect(changes: Mapping[str, Any], unused: Iterable[str], kind: str) -> None:

@@ -25,7 +25,7 @@ from eaglebench.model.heads.format import (
     recognise_format,
 )
 from eaglebench.model.heads.kinds import check_layers, refuse_other_kinds
-from eaglebench.model.heads.overrides import check_effect, overridden
+from eaglebench.model.heads.overrides import check_effect, overridden, say
 from eaglebench.model.heads.places import IGNORED, LM_HEAD, check_dtypes, places_of
 
 _ASK_FOR_TENSORS = (
@@ -92,7 +92,9 @@ def read_published(
     check_flags(config, placed.tensors, algorithm, form)
     is_settled = config.norms_each or "norm_output" in (draft_config or {})
     is_normed, doubt = feeds_normed(config.norm_output, form, is_settled=is_settled)
-    found = [*(text for text in (copied, doubt) if text), *_doubts(config, algorithm, form, placed)]
+    otherwise = say(draft_config) if draft_config else None
+    found = [text for text in (otherwise, copied, doubt) if text]
+    found += _doubts(config, algorithm, form, placed)
     return PublishedHead(
         path=folder,
         raw=raw,

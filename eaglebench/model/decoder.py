@@ -2,6 +2,7 @@
 
 from typing import Any, NoReturn
 
+import torch
 from torch import nn
 from transformers import PreTrainedModel
 
@@ -26,6 +27,13 @@ def refuse(model: PreTrainedModel, reason: str) -> NoReturn:
         UsageError: always.
     """
     raise refusal(model, reason)
+
+
+def make_ready(model: PreTrainedModel) -> None:
+    """For computing alone; experts one after another in float64, which grouped products lack."""
+    model.eval().requires_grad_(requires_grad=False)
+    if model.dtype == torch.float64 and hasattr(model, "set_experts_implementation"):
+        model.set_experts_implementation("eager")
 
 
 def find_decoder(model: PreTrainedModel) -> Any:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from eaglebench.errors import EaglebenchError, UsageError
 
 _MOST_CHARACTERS = 300
+_SPOKEN = frozenset({"TemplateError"})
+"""Raised on purpose by those who wrote a template, with words for its user."""
 
 
 @contextmanager
@@ -37,4 +39,7 @@ def reason_of(error: Exception) -> str:
     words = " ".join(str(error).split())
     if len(words) > _MOST_CHARACTERS:
         words = f"{words[:_MOST_CHARACTERS]} ..."
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+    kind = type(error).__name__
+    if not words:
+        return kind
+    return words if kind in _SPOKEN else f"{kind}: {words}"

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutputWithPast
 
 from eaglebench.model.linear import linear
 
@@ -20,20 +21,14 @@ class _Given(nn.Module):
 
     def forward(self, *_: Any, inputs_embeds: Tensor, **__: Any) -> "_Output":
         """The output of a decoder."""
-        return _Output(inputs_embeds)
+        return _Output(last_hidden_state=inputs_embeds)
 
 
-class _Output:
-    """Last hidden state, by name and by number; whatever else a decoder can return is None."""
-
-    def __init__(self, hidden: Tensor) -> None:
-        self.last_hidden_state = hidden
-
-    def __getitem__(self, index: int) -> Tensor:
-        return (self.last_hidden_state,)[index]
+class _Output(BaseModelOutputWithPast):  # type: ignore[misc]  # untyped in transformers
+    """The output of a decoder; what other decoders return beside the last hidden state is None."""
 
     def __getattr__(self, name: str) -> None:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
 
 

@@ -23,7 +23,7 @@ from eaglebench.errors import UsageError
 from eaglebench.kv.pool import HybridPool, KVPool, LayerPools
 from eaglebench.model.attention import PagedAttention, make_attention, resolve_backend
 from eaglebench.model.attention_plan import AttentionPlan
-from eaglebench.model.decoder import find_decoder
+from eaglebench.model.decoder import find_decoder, make_ready
 from eaglebench.model.fused import fuse_layers
 from eaglebench.model.hidden_states import HiddenStates
 from eaglebench.model.layer_form import LayerForm, is_extended, layer_forms, read_sinks
@@ -62,7 +62,7 @@ class Target:
         attention_backend: str = "auto",
         sinks: Tensor | None = None,
     ) -> None:
-        model.eval().requires_grad_(requires_grad=False)
+        make_ready(model)
         self.model = model
         self.config = model.config.get_text_config()
         self.decoder = find_decoder(model)
@@ -124,9 +124,11 @@ class Target:
         Raises:
             UsageError: they differ, or the family can't be computed here.
         """
-        model.eval()
+        make_ready(model)
         find_decoder(model)
-        own = own_logits(model, _context_length(model.config.get_text_config()))
+        config = model.config.get_text_config()
+        layer_forms(config, sinks)  # what it refuses is told before its own forward fails over it
+        own = own_logits(model, _context_length(config))
         target = cls(model, attention_backend=attention_backend, sinks=sinks)
         prove(target._as_the_family_sees_it(), own)
         return target

@@ -11,6 +11,7 @@ from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import greedy_decode
 from eaglebench.model.attention import BACKENDS, AttentionForm, make_attention
 from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.device import accelerator_facts
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
@@ -24,6 +25,7 @@ from tests.engines import (
     run_all,
     tiny_models,
 )
+from tests.families import make_family
 from tests.prompts import shared_prefix_prompts
 
 pytestmark = [
@@ -113,3 +115,24 @@ def test_backends_agree_in_bfloat16() -> None:
 
     spread = logits[0].std().item()
     assert (logits[0] - logits[1]).abs().max().item() < 0.1 * spread
+
+
+def test_the_device_is_named() -> None:
+    """By model, capability, CUDA and driver; a place like `cuda:0` is no machine."""
+    facts = accelerator_facts(CUDA)
+
+    assert facts is not None
+    assert facts.name == torch.cuda.get_device_name()
+    assert facts.compute_capability == ".".join(map(str, torch.cuda.get_device_capability()))
+    assert facts.cuda == torch.version.cuda
+    assert facts.driver
+    assert facts.memory_bytes
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", ["llama", "gemma2", "gpt_oss", "granite", "qwen3_moe"])
+def test_families_are_proved_on_the_device(kind: str, dtype: torch.dtype) -> None:
+    """At load, in the dtypes that are used there."""
+    target = Target.proved(make_family(kind).to(CUDA, dtype))
+
+    assert target.attention_backend == "padded"

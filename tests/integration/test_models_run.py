@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 import torch
 from click.testing import CliRunner
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from eaglebench.cli.main import main
 from tests.engines import TINY, TINY_HEAD
+from tests.families import make_family
 
 PADDED = 264
 """Rows of a target whose tokenizer knows 260."""
@@ -180,3 +182,47 @@ def test_a_config_that_no_head_reads_is_refused(
 
     assert (status, record) == (2, {})
     assert words in out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "missing: model.norm.weight 96"),
+        (b"", "(0 bytes) can't be read"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+    ],
+)
+def test_a_target_that_is_not_whole_is_refused(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    """With exit status 2 and what is wrong, and no run is begun with random weights."""
+    target = tmp_path / "target"
+    shutil.copytree(TINY, target)
+    path = target / "model.safetensors"
+    tensors = load_file(path)
+    tensors.pop("model.norm.weight")
+    save_file(tensors, path, metadata={"format": "pt"})
+    if content is not None:
+        path.write_bytes(content)
+
+    status, record, out = run_tiny(tmp_path, "--model", str(target), "--draft-model", "tiny-eagle3")
+
+    assert status == 2
+    assert message in out
+    assert "Traceback" not in out
+    assert record.get("status") not in {"done", "running"}
+
+
+def test_a_family_that_cant_be_computed_is_refused(tmp_path: Path) -> None:
+    """By name, from the command line as well."""
+    target = tmp_path / "target"
+    make_family("jamba", vocab_size=260).save_pretrained(target)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(TINY / name, target)
+
+    status, _, out = run_tiny(tmp_path, "--model", str(target), "--algorithm", "none")
+
+    assert status == 2
+    assert "linear_attention" in out
+    assert "jamba" in out
+    assert "Traceback" not in out

@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    Gemma3Config,
+    Mistral3Config,
+)
 
 from eaglebench.errors import UsageError
 from eaglebench.model.target import Target
-from tests.families import CONTEXT, VOCAB, families, is_composite, make_family
+from tests.families import CONTEXT, VOCAB, families, is_composite, make_config, make_family
 from tests.paged_logits import paged_logits
 
 LENGTHS = (29, 23)
@@ -82,6 +88,41 @@ def check(kind: str, backend: str = "loop", **changes: Any) -> None:
 def test_a_family_has_its_own_logits(kind: str) -> None:
     """Logits, not choices: scales and caps behind the head change no greedy token."""
     check(kind)
+
+
+@pytest.mark.parametrize("kind", ["mixtral", "gpt_oss", "qwen3_moe", "gemma2", "opt"])
+def test_a_family_is_proved_in_float64(kind: str) -> None:
+    """The dtype of proofs; grouped products of experts are not there in it."""
+    target = Target.proved(make_family(kind).double())
+
+    assert target.dtype == torch.float64
+
+
+@pytest.mark.parametrize("kind", ["gemma3_text", "mistral"])
+def test_the_language_model_of_several_inputs_is_a_target(kind: str) -> None:
+    """Its head is that of the whole, its decoder a part of a part."""
+    sight = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 28,
+        "patch_size": 14,
+    }
+    text = make_config(kind).to_dict()
+    torch.manual_seed(0)
+    if kind == "mistral":
+        pixtral = {"model_type": "pixtral", **sight}
+        config = Mistral3Config(text_config=text, vision_config=pixtral)
+        model = AutoModelForImageTextToText.from_config(config)
+    else:
+        config = Gemma3Config(text_config=text, vision_config=sight, mm_tokens_per_image=4)
+        model = AutoModelForCausalLM.from_config(config)
+
+    target = Target.proved(model)
+
+    assert target.vocab_size == VOCAB
+    assert target.num_layers == 4
 
 
 @pytest.mark.parametrize("kind", REFUSED)

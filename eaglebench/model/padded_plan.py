@@ -33,7 +33,8 @@ class PaddedGroup:
         queries: [B, Q] int64 rows of the flattened batch; padding repeats row 0.
         slots: [B, C] int64; padding is slot 0, the dummy page's first.
         position: [B, Q] int64 position of each query; padding sits at position 0.
-        key_position: [B, C] int64 position of each key; padding counts on.
+        key_position: [B, C] int64 position of each key, padding counts on; [1, C] without trees, where
+            all rows count alike.
         hidden: [B, Q, C] bool keys of a tree that a query does not see; None without trees.
         is_even: single queries, all with as many keys: nothing is masked without a window.
         biases: additive masks by (dtype, window, heads folded), made when first asked for.
@@ -174,8 +175,10 @@ def _lay(rows: Sequence[PlanRow], starts: NDArray[np.int64]) -> _Laid:
     queries = np.zeros((len(rows), num_queries), dtype=np.int64)
     position = np.zeros((len(rows), num_queries), dtype=np.int64)
     slots = np.zeros((len(rows), num_keys), dtype=np.int64)
-    key_position = np.tile(np.arange(num_keys, dtype=np.int64), (len(rows), 1))
     has_trees = any(row.tree is not None for row in rows)
+    key_position = np.arange(num_keys, dtype=np.int64)[None]
+    if has_trees:
+        key_position = np.tile(key_position, (len(rows), 1))
     hidden = np.zeros((len(rows), num_queries, num_keys), dtype=np.bool_) if has_trees else None
     for index, row in enumerate(rows):
         count, context = row.num_queries, len(row.slots)

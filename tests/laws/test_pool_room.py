@@ -8,7 +8,7 @@ from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import UsageError
 from tests.dry_engine import DryEngine, pools, tokens_of
 
-MANY = settings(max_examples=400, deadline=None)
+MANY = settings(max_examples=200, deadline=None)
 
 
 def run_alone(engine: DryEngine) -> str:

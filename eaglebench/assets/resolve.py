@@ -6,6 +6,7 @@ from eaglebench.assets.catalog import CATALOG
 from eaglebench.assets.fetch import ensure, is_present, path_of
 from eaglebench.assets.progress import Notice, Progress
 from eaglebench.errors import AssetError
+from eaglebench.files import is_file, is_folder, user_path
 
 
 def resolve_model(name: str, *, notice: Notice, progress: Progress | None = None) -> Path:
@@ -18,10 +19,10 @@ def resolve_model(name: str, *, notice: Notice, progress: Progress | None = None
         if CATALOG[name].kind == "questions":
             raise AssetError(f"{name} is a set of questions, not a model")
         return ensure(name, notice=notice, progress=progress)
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path = user_path(name)
+    if is_folder(path):
         return path
-    if path.exists():
+    if is_file(path):
         raise AssetError(
             f"{name} is a file; expected a folder with config.json and weights",
             hint="a GGUF file is not loaded directly; convert it to a folder first",
@@ -38,8 +39,8 @@ def local_folder(name: str) -> Path | None:
     """The folder of a model that is on this machine already; None where it would be fetched."""
     if name in CATALOG:
         return path_of(CATALOG[name]) if is_present(name) else None
-    path = Path(name).expanduser()
-    return path if path.is_dir() else None
+    path = user_path(name)
+    return path if is_folder(path) else None
 
 
 def default_draft(target: str) -> str | None:
@@ -55,7 +56,7 @@ def _from_hub(name: str, notice: Notice) -> Path:
     try:
         return Path(snapshot_download(name))
     except (OSError, ValueError, HfHubHTTPError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise AssetError(
             f"{name} can't be had from the Hub: {reason}",
             hint="give a local folder to --model or --draft-model",

@@ -1,12 +1,12 @@
 """Heads looked at and converted without running them; targets are known by their config alone."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eaglebench.contracts.head_report import HeadReport, HeadTensor
+from eaglebench.files import read_json_object
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.config import HeadConfig
 from eaglebench.model.heads.conversion import convert, save_converted
@@ -121,5 +121,5 @@ def _tensors(head: PublishedHead) -> tuple[HeadTensor, ...]:
 
 
 def _architectures(folder: Path) -> tuple[str, ...]:
-    raw = json.loads((folder / "config.json").read_text(encoding="utf-8-sig"))
+    raw = read_json_object(folder / "config.json")
     return tuple(raw.get("architectures") or ())

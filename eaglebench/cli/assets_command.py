@@ -13,6 +13,7 @@ from rich.table import Table
 from eaglebench.assets.catalog import CATALOG, Asset
 from eaglebench.assets.fetch import asset, ensure_asset, path_of, verify_asset
 from eaglebench.assets.progress import Listener
+from eaglebench.cli.console import stdout_console
 from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.errors import AssetError, UsageError
 
@@ -37,7 +38,7 @@ def list_assets(output_format: str) -> None:
     table = Table("asset", "kind", "state", "size", "what it is", box=None, pad_edge=False)
     for wanted in CATALOG.values():
         table.add_row(wanted.name, wanted.kind, _state(wanted), _size(wanted), wanted.description)
-    Console().print(table)
+    stdout_console().print(table)
 
 
 @assets.command(cls=StatedCommand, needs=always("source", "force"))
@@ -98,7 +99,11 @@ def path(name: str) -> None:
 def progress_bar(console: Console | None = None) -> Iterator[Listener]:
     """A listener that shows notices and, on a terminal, a bar, both on standard error."""
     console = console or Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=False))
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(binary_units=False),
+    )
     with Progress(
         *columns,
         console=console,

@@ -23,7 +23,7 @@ def live_bar(*, is_transient: bool) -> Iterator["Progress"]:
     )
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ from eaglebench.cli.dry_run import ByteTokenizer, dry_run_lines, estimate
 from eaglebench.cli.effects import Sources
 from eaglebench.cli.run_effects import RunSituation, check_resumed, check_run
 from eaglebench.cli.settle import settle
+from eaglebench.files import user_path
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.matrix import Expansion, expand
@@ -115,7 +115,7 @@ def conversations_of(plan: Plan, cell: Cell, tokenizer: Any) -> tuple[Conversati
 
 def _questions(config: RunConfig, suite: Suite, *, may_fetch: bool) -> QuestionFile | None:
     if config.question_file is not None:
-        path = Path(config.question_file).expanduser()
+        path = user_path(config.question_file)
         if is_hub_name(config.question_file):
             if not may_fetch:
                 return None

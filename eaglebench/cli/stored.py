@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from eaglebench.errors import InputFileError, NothingMeasuredError, UsageError
+from eaglebench.files import is_file, user_path
 from eaglebench.plan.replay import StoredTurn, read_replay_file
 from eaglebench.plan.run_config import RunConfig, make_run_config
 from eaglebench.store.run_folder import RunFolder, find_run
@@ -46,8 +47,8 @@ def read_replay(output_dir: str, name: str) -> dict[tuple[str, int], StoredTurn]
         UsageError: there is no such file or run.
         NothingMeasuredError: the run holds no answers.
     """
-    path = Path(name).expanduser()
-    if path.is_file():
+    path = user_path(name)
+    if is_file(path):
         return read_replay_file(path)
     folder = find_run(Path(output_dir), name)
     stored: dict[tuple[str, int], StoredTurn] = {}

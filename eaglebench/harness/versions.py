@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eaglebench.errors import UsageError
+from eaglebench.files import is_file, is_folder, user_path
 
 _PACKAGE = "eaglebench"
 
@@ -60,11 +61,11 @@ def open_version(name: str, repository: Path) -> Iterator[Version]:
     Raises:
         UsageError: it is neither.
     """
-    path = Path(name).expanduser()
-    if path.is_file() and os.access(path, os.X_OK):
+    path = user_path(name)
+    if is_file(path) and os.access(path, os.X_OK):
         yield Version(name=name, python=path.absolute(), source=None)
         return
-    if path.is_dir() and (path / _PACKAGE).is_dir():
+    if is_folder(path / _PACKAGE):
         yield Version(name=name, python=Path(sys.executable), source=path.absolute())
         return
     with TemporaryDirectory(prefix=f"{_PACKAGE}-ab-") as scratch:

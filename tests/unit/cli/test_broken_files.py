@@ -114,3 +114,14 @@ COMMANDS = (
     *("gate RUN --baseline odd", "compare RUN latest", "compare latest RUN", "compare RUN RUN"),
     "explain RUN page1- q1",
 )
+
+
+@pytest.mark.parametrize("name", ["~nobody/x", "x" * 5000, "a\udcff/b"])
+@pytest.mark.parametrize("option", ["--model", "--draft-model", "--question-file", "--replay"])
+def test_names_that_can_be_no_path_are_refused(results: Path, option: str, name: str) -> None:
+    """A home of nobody, a name that is too long, bytes that are no text: status 2."""
+    with scripted(results):
+        status, out, err = invoke("run", "tiny", "-o", "out", "--progress", "none", option, name)
+
+    assert (status, out) == (2, ""), err
+    assert err

@@ -173,9 +173,8 @@ class EngineRequest:
     def fail(self, error: str) -> None:
         """End with `failed`; nothing that was proposed is verified any more."""
         self.error = error
-        self.finish_reason = (
-            "failed"  # last: from here on it has ended, with all that belongs to it
-        )
+        # after the error: whoever finds a reason finds all that belongs to it, see `recover`
+        self.finish_reason = "failed"
         self.proposal = NOTHING_PROPOSED
         self.num_proposed_slots = 0
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from eaglebench.spec.choices import rank_best
+from eaglebench.spec.choices import choose_greedy, rank_best
 
 
 def assert_best(scores: torch.Tensor, count: int) -> None:
@@ -35,3 +35,16 @@ def test_ties_of_bfloat16_logits_are_ranked_by_column() -> None:
     assert int((ranked[:, 7] == ranked[:, 8]).sum()) > 8
     assert_best(scores, 8)
     assert_best(torch.full((2, 9), float("-inf")), 8)
+
+
+def test_a_row_with_a_number_that_is_not_finite_has_no_gap() -> None:
+    """NaN, infinity and minus infinity, also where they are not the choice; the others keep theirs."""
+    nan, inf = float("nan"), float("inf")
+    logits = torch.tensor(
+        [[3.0, 1.0, 0.0], [3.0, nan, 0.0], [3.0, -inf, 0.0], [inf, 1.0, 0.0], [inf, inf, 0.0]]
+    )
+
+    gaps = choose_greedy(logits).gaps.tolist()
+
+    assert gaps[0] == 2.0
+    assert [str(gap) for gap in gaps[1:]] == ["nan"] * 4

@@ -162,3 +162,16 @@ def test_near_the_limit_a_tree_is_cut_to_the_levels_that_fit() -> None:
     assert DraftShape(3, 4, 20).at_most(1) == DraftShape(1, 4, 4)
     assert DraftShape(3, 4, 20).at_most(9) == DraftShape(3, 4, 20)
     assert DraftShape(3, 4, 20).at_most(-1).num_nodes == 0
+
+
+def test_a_lead_that_is_no_number_marks_the_whole_tree() -> None:
+    """Once the head's logits were not finite, no node has a gap, whatever grows after it."""
+    tree = TreeGrowth(topk=2)
+    log_probs = np.log([[0.6, 0.3]])
+    tree.grow(np.array([[5, 6]]), log_probs, [float("nan")])
+    tree.grow(np.array([[1, 2], [3, 4]]), np.repeat(log_probs, 2, axis=0), [0.5, 0.5])
+
+    proposal = tree.prune(3)
+
+    assert len(proposal.token_ids) == 3
+    assert [str(gap) for gap in proposal.gaps] == ["nan"] * 3

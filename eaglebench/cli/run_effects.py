@@ -45,34 +45,30 @@ class RunSituation:
         return not isinstance(self.suite.workload, _OWN_PROMPTS)
 
 
-def _run(why_not: str, is_met: Any, *, is_fatal: bool = True) -> Need:
-    return Need(why_not, is_met, is_fatal)
-
-
-DRAFTS = _run("nothing is drafted", lambda run: run.drafts)
-DRAWS = _run("temperature 0 takes the likeliest token", lambda run: run.draws)
-DRAWS_DRAFTS = _run(
+DRAFTS = Need("nothing is drafted", lambda run: run.drafts)
+DRAWS = Need("temperature 0 takes the likeliest token", lambda run: run.draws)
+DRAWS_DRAFTS = Need(
     "it decides over drafts where tokens are drawn, and temperature is 0 or nothing is drafted",
     lambda run: run.draws and run.drafts,
 )
-PREALLOCATES = _run(
+PREALLOCATES = Need(
     "no cell preallocates (--preallocation)",
     lambda run: any(cell.knobs.preallocation != "none" for cell in run.cells),
 )
-ASKS_TEXTS = _run("the suite fixes its prompts", lambda run: run.asks_texts)
-SETS_LENGTHS = _run("the suite fixes how long its answers are", lambda run: run.asks_texts)
-HAS_FILE = _run("it belongs to --question-file", lambda run: run.config.question_file is not None)
-HAS_RANGE = _run(
+ASKS_TEXTS = Need("the suite fixes its prompts", lambda run: run.asks_texts)
+SETS_LENGTHS = Need("the suite fixes how long its answers are", lambda run: run.asks_texts)
+HAS_FILE = Need("it belongs to --question-file", lambda run: run.config.question_file is not None)
+HAS_RANGE = Need(
     PASSES.why_not,
     lambda run: run.config.pair_range.least < run.config.pair_range.most,
 )
-HAS_BASELINE_ARM = _run(
+HAS_BASELINE_ARM = Need(
     f"{BASELINE_ARM} is not among the arms",
     lambda run: (
         BASELINE_ARM in run.given.get("arms", run.suite.defaults.get("arms", (BASELINE_ARM,)))
     ),
 )
-FREE_ANSWERS = _run(
+FREE_ANSWERS = Need(
     "--replay ends every answer where the stored one ends",
     lambda run: run.config.replay is None,
     is_fatal=False,
@@ -112,7 +108,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
     "prompt_format": (ASKS_TEXTS,),
     "precision": (HAS_RANGE,),
     "progress": (
-        _run("--disable-tqdm takes its place", lambda run: not run.given.get("disable_tqdm")),
+        Need("--disable-tqdm takes its place", lambda run: not run.given.get("disable_tqdm")),
     ),
 }
 """By option; one that needs two things is told the first that is missing."""

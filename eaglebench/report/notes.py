@@ -44,11 +44,16 @@ def pressure_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
     for cell_id, arm in dict.fromkeys((turn.cell_id, turn.arm) for turn in first):
         mine = [turn for turn in first if (turn.cell_id, turn.arm) == (cell_id, arm)]
         counts = pool(mine)
-        told = [f"{counts.preemptions} preemptions{_resumed(mine)}"] if counts.preemptions else []
-        told += [f"{counts.evictions} evicted pages"] if counts.evictions else []
+        preempted, evicted = counts.preemptions, counts.evictions
+        told = [f"{_several(preempted, 'preemption')}{_resumed(mine)}"] if preempted else []
+        told += [_several(evicted, "evicted page")] if evicted else []
         if told:
             cells.setdefault(cell_id, []).append(f"{arm} {', '.join(told)}")
     return [f"{cell_id}: {'; '.join(arms)}" for cell_id, arms in cells.items()]
+
+
+def _several(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
 
 
 def _resumed(turns: Sequence[MeasuredTurn]) -> str:

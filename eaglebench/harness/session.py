@@ -95,6 +95,7 @@ class Session:
         self.clock = clock
         self._finished = Finished.read(folder)
         self._digests: dict[str, Digests] = {}
+        self._digest_of: dict[Conversation, str] = {}
 
     def run(self) -> None:
         """Run what is not on disk yet.
@@ -306,10 +307,12 @@ class Session:
         ]
 
     def _question_digests(self, conversations: Sequence[Conversation]) -> Digests:
+        """Of a cell's questions; most workloads ask the same in every cell."""
         tokenizer, replay = self.runtime.tokenizer, self.plan.replay
-        return {
-            talk.question_id: question_digest(talk, tokenizer, replay) for talk in conversations
-        }
+        for talk in conversations:
+            if talk not in self._digest_of:
+                self._digest_of[talk] = question_digest(talk, tokenizer, replay)
+        return {talk.question_id: self._digest_of[talk] for talk in conversations}
 
     def _check_window(self, cell: Cell) -> None:
         window, info = cell.knobs.sliding_window, self.runtime.info

@@ -118,7 +118,8 @@ def close_shares(turns: Sequence[MeasuredTurn], tau: Tau) -> CloseShares:
 def _close_drafts(step: VerifyStep, tau: Tau) -> list[bool]:
     """One flag a token of a chain; one for a whole tree, whose nodes carry its smallest lead."""
     if not step.parents:
-        return [gap < tau.limit("draft") for gap in step.draft_gaps]
+        limit = tau.limit("draft")
+        return [gap < limit for gap in step.draft_gaps]
     return [min(step.draft_gaps) < tau.limit("draft", step.num_levels)]
 
 

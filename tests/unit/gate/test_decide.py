@@ -356,6 +356,17 @@ def test_a_position_may_lose_half_of_what_is_allowed(
     assert metrics(judgement, "REGRESSED") == lost
 
 
+@pytest.mark.parametrize("is_run", [True, False])
+def test_without_drafts_there_are_no_positions(*, is_run: bool) -> None:
+    """Plain decoding on one side: nothing to divide by, and nothing to say of positions."""
+    plain, drafting = make_arm(num_drafts=0, accepted_at=(0, 0)), make_arm()
+    mine, theirs = (plain, drafting) if is_run else (drafting, plain)
+
+    judgement = judge(make_snapshot(mine), make_snapshot(theirs), policy("al:10%"))
+
+    assert {finding.metric for finding in judgement.findings} == {"al"}
+
+
 def test_across_environments_acceptance_is_a_claim_about_other_prompts() -> None:
     """Forty long questions are enough for an interval; four are refused."""
     here = {"dtype": "float32", "torch": "2.11.0"}

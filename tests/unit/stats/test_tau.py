@@ -1,5 +1,8 @@
 """Thresholds out of noise, what they cover, and how many choices are that close."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from eaglebench.contracts.backend import NumericNoise
@@ -73,6 +76,15 @@ def test_close_choices_are_counted_on_each_side() -> None:
     assert shares.are_many
     assert not CloseShares(0.05, None).are_many
     assert close_shares([], KNOWN) == CloseShares(None, None)
+
+
+@pytest.mark.parametrize("changes", [{"is_measured": False}, {"error": "too long"}])
+def test_choices_of_turns_that_do_not_count_are_left_out(changes: dict[str, Any]) -> None:
+    """Donors of a ladder, and turns that failed on the way."""
+    turn = make_turn(make_step(10, (3,), (3, 4), 1))
+
+    assert close_shares([replace(turn, **changes)], KNOWN) == CloseShares(None, None)
+    assert close_shares([turn, replace(turn, **changes)], KNOWN) == CloseShares(0.0, 0.0)
 
 
 def test_a_tree_is_one_choice_of_the_head() -> None:

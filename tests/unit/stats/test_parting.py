@@ -221,3 +221,20 @@ def test_a_step_is_common_if_everything_up_to_its_root_is(
     found = count_other_drafts([mine], [replace(mine, output_token_ids=output)])
 
     assert found == OtherDrafts(0, num_common)
+
+
+def test_tiers_and_costs_of_what_parts() -> None:
+    """A step more is +1; equal, equal in other steps, parted, and failed in one arm."""
+    same = make_turn(FIRST, SECOND, output=OUTPUT)
+    slower = make_turn(
+        make_step(10, (8, 3), (2, 3, 9), 0), make_step(11, (3,), (3, 9), 1), SECOND, output=OUTPUT
+    )
+    parted, _ = turns_with(other_target((5.0, 5.0, 5.0)), SECOND)
+    failed = replace(same, error="too long")
+
+    found = [pair_turns([mine], [same], TAU)[0] for mine in (same, slower, parted, failed)]
+    (other_way,) = pair_turns([same], [failed], TAU)
+
+    assert [pair.tier for pair in found] == ["identical", "matched", "diverged", "unpaired"]
+    assert [pair.verify_steps_difference for pair in found] == [0, 1, 0, 0]
+    assert other_way.kind == "failed"

@@ -54,6 +54,15 @@ def test_a_swing_is_never_excused_more_than_a_gap_was() -> None:
                     assert old.covers("draft", gap=gap, swing=swing, levels=levels)
 
 
+def test_a_run_without_a_head_knows_the_swings_of_its_target() -> None:
+    """One side's rule does not depend on what was measured of the other."""
+    plain = Tau(target=9.0, draft=8.0, target_swing=0.4)
+
+    assert (plain.knows_swings("target"), plain.knows_swings("draft")) == (True, False)
+    assert not plain.covers("target", gap=0.1, swing=0.5)
+    assert plain.covers("draft", gap=7.9, swing=50.0)
+
+
 def test_scores_of_levels_are_noisier_than_a_token() -> None:
     """Four levels: twice the noise of one."""
     assert KNOWN.limit("draft", 4) == pytest.approx(0.4)
@@ -75,6 +84,8 @@ def test_close_choices_are_counted_on_each_side() -> None:
     assert shares == CloseShares(2 / 5, 1 / 3)
     assert shares.are_many
     assert not CloseShares(0.05, None).are_many
+    assert CloseShares(0.06, None).are_many
+    assert CloseShares(None, 0.06).are_many
     assert close_shares([], KNOWN) == CloseShares(None, None)
 
 

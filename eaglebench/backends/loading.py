@@ -12,6 +12,7 @@ from eaglebench.backends.embedded import EmbeddedRuntime
 from eaglebench.contracts.backend import ModelChoice, RuntimeInfo
 from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
+from eaglebench.model.attention import resolve_backend
 from eaglebench.model.device import accelerator_facts, resolve_device
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import make_head
@@ -35,6 +36,7 @@ def load_embedded(choice: ModelChoice) -> EmbeddedRuntime:
     """
     device = resolve_device(choice.device)
     dtype = _dtype(choice.dtype, device)
+    resolve_backend(choice.attention_backend, device)  # refuses before anything is loaded
     if choice.num_threads is not None:
         torch.set_num_threads(choice.num_threads)
     disable_progress_bar()  # its control codes would stand in logs; the command line has its own

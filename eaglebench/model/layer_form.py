@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
@@ -89,8 +90,11 @@ def read_sinks(folder: Path, config: Any) -> Tensor | None:
         return None
     path = folder / str(name)
     try:
-        return load_file(path)[SINKS]
+        sinks = load_file(path)[SINKS]
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path} can't be read: {error}") from error
     except KeyError as error:
         raise CheckpointError(f"{path} holds no tensor {SINKS!r}") from error
+    if not bool(torch.isfinite(sinks).all()):
+        raise CheckpointError(f"{path} holds sinks that are NaN or infinite")
+    return sinks

@@ -86,6 +86,9 @@ class Target:
         )
         self.num_kv_heads, self.head_dim = found.num_kv_heads, found.head_dim
         self._says_windows = found.says_windows
+        if self.window is not None and sinks is None and not found.says_windows:
+            name = type(model).__name__
+            self.warnings += (f"layer_types: windows are applied that {name} itself passes over",)
         self._head = LogitHead(model, self.decoder)
         fuse_layers(model, self.decoder, self._running)
         self._states = HiddenStates(self.decoder, self.num_layers)

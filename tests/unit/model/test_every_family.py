@@ -2,10 +2,12 @@
 
 import copy
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import (
     AutoModelForCausalLM,
@@ -15,6 +17,7 @@ from transformers import (
 )
 
 from eaglebench.errors import UsageError
+from eaglebench.model.layer_form import read_sinks
 from eaglebench.model.target import Target
 from tests.families import CONTEXT, VOCAB, families, is_composite, make_config, make_family
 from tests.paged_logits import paged_logits
@@ -249,6 +252,29 @@ def test_a_window_that_the_code_does_not_know_is_refused() -> None:
     with pytest.raises(UsageError, match="sliding_window") as caught:
         Target.proved(make_family("llama", sliding_window=8))
     assert "window of 8" in caught.value.message
+
+
+def test_windows_of_a_llama_are_said_to_be_ours() -> None:
+    """`layer_types` is computed as in vLLM, and a warning says that its own code does not."""
+    types = ["full_attention", "sliding_attention"] * 2
+
+    target = Target.proved(make_family("llama", layer_types=types, sliding_window=8))
+
+    assert target.window == 8
+    assert target.warnings == (
+        "layer_types: windows are applied that LlamaForCausalLM itself passes over",
+    )
+
+
+def test_sinks_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    """Their file is no part of the account of tensors."""
+    config = type("Config", (), {"attention_sinks": "sinks.safetensors"})
+    save_file(
+        {"attention_sinks": torch.tensor([[1.0, float("nan")]])}, tmp_path / "sinks.safetensors"
+    )
+
+    with pytest.raises(UsageError, match="sinks that are NaN"):
+        read_sinks(tmp_path, config)
 
 
 def test_a_window_as_wide_as_the_context_is_none() -> None:

@@ -25,13 +25,18 @@ TINY_HEAD = Path(eaglebench.__file__).parent / "data" / "tiny-eagle3"
 CONTEXT = 512
 
 
+CPU = torch.device("cpu")
+
+
 @cache
-def tiny_models(dtype: torch.dtype = torch.float64, attention_backend: str = "auto") -> Models:
+def tiny_models(
+    dtype: torch.dtype = torch.float64,
+    attention_backend: str = "auto",
+    device: torch.device = CPU,
+) -> Models:
     """The trained byte-level pair that ships with the package."""
     torch.set_num_threads(1)
-    target = Target.load(
-        TINY, dtype=dtype, device=torch.device("cpu"), attention_backend=attention_backend
-    )
+    target = Target.load(TINY, dtype=dtype, device=device, attention_backend=attention_backend)
     head = load_head(TINY_HEAD, target)
     return Models(target, head)
 
@@ -124,7 +129,9 @@ def run_all(
 
 
 @cache
-def hybrid_models(window: int, attention_backend: str = "auto") -> Models:
+def hybrid_models(
+    window: int, attention_backend: str = "auto", device: torch.device = CPU
+) -> Models:
     """The tiny pair in float64, every odd layer of its target with a window and a sink a head."""
     torch.set_num_threads(1)
     config = AutoConfig.from_pretrained(TINY)
@@ -135,5 +142,5 @@ def hybrid_models(window: int, attention_backend: str = "auto") -> Models:
     generator = torch.Generator().manual_seed(window)
     shape = (count // 2, config.num_attention_heads)
     sinks = torch.randn(shape, generator=generator, dtype=torch.float64)
-    target = Target(model, attention_backend=attention_backend, sinks=sinks)
+    target = Target(model.to(device), attention_backend=attention_backend, sinks=sinks.to(device))
     return Models(target, load_head(TINY_HEAD, target))

@@ -28,7 +28,7 @@ from eaglebench.model.plan_row import PlanRow
 from eaglebench.spec.drafter import ExtendRow
 from eaglebench.spec.tree import TreeGrowth
 from eaglebench.spec.tree_drafter import TreeDrafter
-from tests.engines import TINY_HEAD, hybrid_models, tiny_models
+from tests.engines import CPU, TINY_HEAD, hybrid_models, tiny_models
 
 
 class LinearRun:
@@ -73,7 +73,7 @@ class LinearRun:
 
 def _causal(context: int, count: int, backend: str) -> AttentionPlan:
     rows = [PlanRow(np.arange(context, dtype=np.int64), count)]
-    return make_plan(rows, device=torch.device("cpu"), backend=backend)
+    return make_plan(rows, device=CPU, backend=backend)
 
 
 def _features(models: Models, ids: Sequence[int]) -> Tensor:
@@ -123,18 +123,22 @@ def observe_trees(engine: Engine) -> ObservedTreeDrafter:
 
 
 @cache
-def windowed_models(head_window: int | None, target_window: int | None, backend: str) -> Models:
+def windowed_models(
+    head_window: int | None,
+    target_window: int | None,
+    backend: str,
+    device: torch.device = CPU,
+) -> Models:
     """The tiny pair in float64, head and target each with a window or without."""
     if target_window is None:
-        models = tiny_models(attention_backend=backend)
+        target = tiny_models(torch.float64, backend, device).target
     else:
-        models = hybrid_models(target_window, backend)
-    if head_window is None:
-        return models
+        target = hybrid_models(target_window, backend, device).target
     with TemporaryDirectory() as folder:
         path = Path(folder) / "head"
         shutil.copytree(TINY_HEAD, path)
         config = json.loads((path / "config.json").read_text())
-        config |= {"layer_types": ["sliding_attention"], "sliding_window": head_window}
+        if head_window is not None:
+            config |= {"layer_types": ["sliding_attention"], "sliding_window": head_window}
         (path / "config.json").write_text(json.dumps(config))
-        return Models(models.target, load_head(path, models.target))
+        return Models(target, load_head(path, target))

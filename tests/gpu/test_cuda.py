@@ -1,10 +1,14 @@
-"""The engine on a CUDA device: the same tokens as on the CPU, and no waiting inside attention."""
+"""The engine on a CUDA device: the same tokens as on the CPU, and no waiting inside attention.
 
-from functools import cache
+Chains and trees, targets and heads with windows and without.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.models import Models
@@ -12,12 +16,9 @@ from eaglebench.engine.oracle import greedy_decode
 from eaglebench.model.attention import BACKENDS, AttentionForm, make_attention
 from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.device import accelerator_facts
-from eaglebench.model.heads.loading import load_head
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.plan_row import PlanRow, Tree
 from eaglebench.model.target import Target
 from tests.engines import (
-    TINY,
-    TINY_HEAD,
     make_engine,
     make_knobs,
     make_request,
@@ -26,6 +27,7 @@ from tests.engines import (
     tiny_models,
 )
 from tests.families import make_family
+from tests.linear_runs import windowed_models
 from tests.prompts import shared_prefix_prompts
 
 pytestmark = [
@@ -37,35 +39,68 @@ CUDA = torch.device("cuda")
 MIN_ACCEPTED_PER_STEP = 0.3
 
 
-@cache
 def cuda_models(dtype: torch.dtype, attention_backend: str) -> Models:
     """The tiny pair on the device."""
-    target = Target.load(TINY, dtype=dtype, device=CUDA, attention_backend=attention_backend)
-    return Models(target, load_head(TINY_HEAD, target))
+    return tiny_models(dtype, attention_backend, CUDA)
 
 
-def run_arm(arm: str, attention_backend: str, parallel: int) -> dict[str, RequestObservation]:
+class Draft(NamedTuple):
+    """Shape of a draft, and the windows of the head and of every odd layer of the target."""
+
+    steps: int = 3
+    topk: int = 1
+    num_draft_tokens: int = 4
+    head_window: int | None = None
+    target_window: int | None = None
+
+    def models(self, attention_backend: str, device: torch.device = CUDA) -> Models:
+        """The pair in float64."""
+        return windowed_models(self.head_window, self.target_window, attention_backend, device)
+
+
+DRAFTS = (
+    Draft(),
+    Draft(topk=4, num_draft_tokens=12),
+    Draft(steps=5, topk=8, num_draft_tokens=32),
+    Draft(head_window=5, target_window=8),
+    Draft(topk=4, num_draft_tokens=12, head_window=5, target_window=8),
+)
+
+
+def run_arm(
+    arm: str, attention_backend: str, parallel: int, draft: Draft
+) -> dict[str, RequestObservation]:
     """The shared-prefix prompts through one arm on the device, in float64."""
-    knobs = make_knobs(arm, page_size=4, chunked_prefill_size=16, parallel=parallel)
-    engine = make_engine(knobs, models=cuda_models(torch.float64, attention_backend))
+    knobs = make_knobs(
+        arm,
+        steps=draft.steps,
+        eagle_topk=draft.topk,
+        num_draft_tokens=draft.num_draft_tokens,
+        page_size=4,
+        chunked_prefill_size=16,
+        parallel=parallel,
+    )
+    engine = make_engine(knobs, models=draft.models(attention_backend))
     requests = [make_request(f"r{i}", ids) for i, ids in enumerate(shared_prefix_prompts())]
     return run_all(engine, requests)
 
 
+@pytest.mark.parametrize("draft", DRAFTS, ids=str)
 @pytest.mark.parametrize("parallel", [1, 4])
 @pytest.mark.parametrize("attention_backend", BACKENDS)
-def test_the_device_is_lossless_and_cache_neutral(attention_backend: str, parallel: int) -> None:
+def test_the_device_is_lossless_and_cache_neutral(
+    attention_backend: str, parallel: int, draft: Draft
+) -> None:
     """In float64 every arm gives the CPU oracle's tokens, with the same accepted counts."""
     arms = {
-        arm: run_arm(arm, attention_backend, parallel)
+        arm: run_arm(arm, attention_backend, parallel, draft)
         for arm in ("radix", "force-miss", "no-cache")
     }
+    reference = draft.models("loop", torch.device("cpu"))
     expected = {}
     for index, ids in enumerate(shared_prefix_prompts()):
         request = make_request(f"r{index}", ids)
-        expected[request.request_id] = tuple(
-            greedy_decode(tiny_models(), ids, make_rule(request))[0]
-        )
+        expected[request.request_id] = tuple(greedy_decode(reference, ids, make_rule(request))[0])
 
     for observed in arms.values():
         assert {name: o.output_token_ids for name, o in observed.items()} == expected
@@ -78,19 +113,25 @@ def test_the_device_is_lossless_and_cache_neutral(attention_backend: str, parall
     )
 
 
-def test_padded_attention_never_waits_for_the_device() -> None:
-    """Nothing inside the padded attention asks the device for a value."""
-    models = cuda_models(torch.bfloat16, "padded")
-    target = models.target
+@pytest.mark.parametrize("window", [None, 6])
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_padded_attention_never_waits_for_the_device(
+    is_tree: bool,  # a parameter of the test
+    window: int | None,
+) -> None:
+    """Nothing inside the padded attention asks the device for a value, grouped heads or a tree."""
+    target = cuda_models(torch.bfloat16, "padded").target
     slots = np.arange(1, 33, dtype=np.int64)
+    tree = Tree(np.tri(5, dtype=np.bool_), np.array([0, 1, 1, 2, 2])) if is_tree else None
     plan = make_plan(
-        [PlanRow(slots, 3), PlanRow(slots[:20] + 40, 5)], device=CUDA, backend="padded"
+        [PlanRow(slots, 3), PlanRow(slots[:20] + 40, 5, tree)], device=CUDA, backend="padded"
     )
     pool = target.make_pool(128)
-    query = torch.randn(8, 4, target.head_dim, device=CUDA, dtype=target.dtype)
+    num_heads = target.config.num_attention_heads
+    query = torch.randn(8, num_heads, target.head_dim, device=CUDA, dtype=target.dtype)
     key = torch.randn(8, target.num_kv_heads, target.head_dim, device=CUDA, dtype=target.dtype)
     attend = make_attention("padded")
-    form = AttentionForm(scale=target.head_dim**-0.5)
+    form = AttentionForm(scale=target.head_dim**-0.5, window=window)
     expected = attend(query, key, key, pool, 0, plan, form)  # first use may load kernels
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -99,6 +140,24 @@ def test_padded_attention_never_waits_for_the_device() -> None:
         torch.cuda.set_sync_debug_mode("default")
 
     assert torch.equal(expected, again)
+
+
+def test_masked_grouped_attention_needs_no_slow_kernel() -> None:
+    """With the plain kernel switched off, a step of chains and trees still finds one."""
+    target = cuda_models(torch.bfloat16, "padded").target
+    slots = np.arange(1, 65, dtype=np.int64)
+    tree = Tree(np.tri(5, dtype=np.bool_), np.array([0, 1, 1, 2, 2]))
+    plan = make_plan([PlanRow(slots, 9), PlanRow(slots, 5, tree)], device=CUDA, backend="padded")
+    num_heads = target.config.num_attention_heads
+    query = torch.randn(14, num_heads, target.head_dim, device=CUDA, dtype=target.dtype)
+    key = torch.randn(14, target.num_kv_heads, target.head_dim, device=CUDA, dtype=target.dtype)
+    form = AttentionForm(scale=target.head_dim**-0.5)
+
+    assert num_heads > target.num_kv_heads
+    with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION]):
+        attended = make_attention("padded")(query, key, key, target.make_pool(128), 0, plan, form)
+
+    assert torch.isfinite(attended).all()
 
 
 def test_backends_agree_in_bfloat16() -> None:

@@ -189,5 +189,5 @@ def test_a_folder_that_takes_no_files_is_found_before_the_model(
         status, out, err = invoke("run", "tiny", "-o", "questions.jsonl/out")
 
     assert (status, out) == (1, "")
-    assert "nothing can be written in questions.jsonl/out" in err
+    assert "questions.jsonl/out can't be made" in err
     assert "--output-dir" in err

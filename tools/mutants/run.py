@@ -2,7 +2,8 @@
 
     python -m tools.mutants.run [--only TEXT] [--jobs N] [--timeout SECONDS]
 
-Status 0: every fault was noticed by every test named for it. 1: one lives, or no longer applies.
+Status 0: every fault was noticed by every test named for it. 1: one lives, no longer applies, or its
+tests took too long to tell.
 2: the named tests are red without a fault, so nothing can be said.
 """
 
@@ -27,7 +28,7 @@ TESTS_FAILED = 1
 """The only status of pytest that says that a test noticed; others say that none could run."""
 RED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
-Fate = Literal["killed", "LIVES", "STALE", "BROKEN"]
+Fate = Literal["killed", "LIVES", "STALE", "BROKEN", "SLOW"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants.run", description=__doc__)
     parser.add_argument("--only", default="", help="faults whose name or file contains this")
     parser.add_argument("--jobs", type=int, default=1, help="copies that are tried at once")
-    parser.add_argument("--timeout", type=int, default=120, help="seconds a fault's tests may take")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds a fault's tests may take")
     return parser.parse_args(argv)
 
 
@@ -112,7 +113,7 @@ def _plant(mutant: Mutant, copy: Path, timeout: int) -> Outcome:
     finally:
         path.write_text(text, encoding="utf-8")
     if status is None:
-        return Outcome(mutant, "killed", f"by the limit of {timeout} s")
+        return Outcome(mutant, "SLOW", f"nothing was noticed within {timeout} s")
     if status not in {0, TESTS_FAILED}:
         return Outcome(mutant, "BROKEN", f"pytest ended with status {status}")
     red = RED.findall(output)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.aux_layers import count_aux
+from eaglebench.model.heads.aux_layers import count_aux, written_ids
 from eaglebench.model.heads.config import HeadConfig
 from eaglebench.model.heads.format import Algorithm
 
@@ -109,7 +109,8 @@ def check_shapes(
             sizes = ", ".join(f"{size} {getattr(config, size)}" for size in _SIZES)
             raise CheckpointError(
                 f"{name} has shape {tuple(tensors[name].shape)}; expected {shape} from {sizes}, "
-                f"target hidden {target_hidden} and {num_aux} auxiliary layers"
+                f"target hidden {target_hidden} and {num_aux} auxiliary layers "
+                f"({', '.join(written_ids(config)) or 'not named'})"
             )
     _check_whole(tensors, [f"{name}.bias" for name in QKV])
     _check_whole(tensors, [QUERY_NORM, KEY_NORM])

@@ -214,6 +214,16 @@ def test_two_levels_of_a_speculators_file_must_agree(tmp_path: Path) -> None:
         load_head(folder, make_target())
 
 
+@pytest.mark.parametrize("form", ["sglang", "vllm", "speculators"])
+def test_another_number_of_layers_than_fc_takes_names_their_field(
+    tmp_path: Path, form: str
+) -> None:
+    """The matrix is what it is; the ids are what was written wrongly."""
+    folder = publish_eagle3(tmp_path, form, aux_layer_ids=(1, 3))
+    with pytest.raises(CheckpointError, match=r"fc.weight .*eagle_aux_hidden_state_layer_ids"):
+        load_head(folder, make_target())
+
+
 def test_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     """As editors of one system write it."""
     target = make_target()

@@ -10,6 +10,9 @@ import pytest
 
 from tests.stored_runs import invoke, make_results, scripted
 
+WIDE = {"COLUMNS": "400"}
+"""No sentence of a table is folded, whatever the terminal of the tests."""
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -25,7 +28,7 @@ def test_an_unreadable_baseline_is_listed_with_the_reason(results: Path) -> None
     broken.write_text('{"kind": "cake"}\n', encoding="utf-8")
 
     with scripted(results):
-        status, out, _ = invoke("baseline", "list", "-o", "out", env={"COLUMNS": "200"})
+        status, out, _ = invoke("baseline", "list", "-o", "out", env=WIDE)
         refused = invoke("gate", "--baseline", "broken", "-o", "out")
     broken.unlink()
 
@@ -50,7 +53,7 @@ def test_a_run_that_lost_its_verify_steps_passes_nothing(
 
     with scripted(tmp_path):
         shown = invoke("show", "latest~1", "-o", "out")
-        judged = invoke("gate", "latest~1", "--baseline", "odd", "-o", "out")
+        judged = invoke("gate", "latest~1", "--baseline", "odd", "-o", "out", env=WIDE)
         saved = invoke("baseline", "save", "x", "latest~1", "-o", "out", "--reason", "x")
 
     assert "verify steps of" in shown[1]
@@ -67,7 +70,7 @@ def test_a_baseline_without_positions_is_not_passed_over(results: Path, tmp_path
     path.write_text(re.sub(r'"accepted_at":\[[^]]+\]', '"accepted_at":[]', text), encoding="utf-8")
 
     with scripted(tmp_path):
-        status, out, _ = invoke("gate", "latest~1", "--baseline", "odd", "-o", "out")
+        status, out, _ = invoke("gate", "latest~1", "--baseline", "odd", "-o", "out", env=WIDE)
 
     assert status == 5
     assert "the baseline does not know which positions" in " ".join(out.split())

@@ -19,14 +19,18 @@ QUESTIONS = ("q1", ODD, "7")
 
 
 @contextmanager
-def scripted(folder: Path, *, sha: str = "1f2e3d4") -> Iterator[None]:
-    """The command line in a folder, with a runtime that needs no model."""
+def scripted(folder: Path, *, sha: str = "1f2e3d4") -> Iterator[pytest.MonkeyPatch]:
+    """The command line in a folder, with a runtime that needs no model.
+
+    What a test changes meanwhile goes through the patch it is given: one that outlives this one
+    would put back what stands here.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(measure, "open_runtime", lambda _choice: ScriptedRuntime(FAULT))
         patch.setattr(measure, "git_state", lambda _folder: {"sha": sha, "dirty": False})
         patch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-        yield
+        yield patch
 
 
 def invoke(

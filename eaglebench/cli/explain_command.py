@@ -9,7 +9,7 @@ import click
 from eaglebench.cli.effects import Need, StatedCommand, always
 from eaglebench.cli.exit_codes import NOTHING_MEASURED, PASS
 from eaglebench.contracts.knobs import BASELINE_ARM
-from eaglebench.errors import UsageError
+from eaglebench.errors import InputFileError, UsageError
 
 if TYPE_CHECKING:
     from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
@@ -67,19 +67,31 @@ def explain(
 def token_text(model: str) -> "TokenText":
     """Token ids as quoted text where the model's tokenizer is on this machine, else as numbers."""
     from eaglebench.assets.resolve import local_folder
+    from eaglebench.cli.console import notice
+    from eaglebench.foreign import foreign_code
 
     folder = local_folder(model)
     if folder is None or not (folder / "tokenizer.json").is_file():
-        return lambda token_ids: " ".join(map(str, token_ids))
+        return _as_numbers
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    path = folder / "tokenizer.json"
+    try:
+        with foreign_code(lambda reason: InputFileError(path, f"can't be read: {reason}")):
+            tokenizer = Tokenizer.from_file(str(path))
+    except InputFileError as error:
+        notice(f"tokens are shown as numbers: {error.message}")
+        return _as_numbers
 
     def text(token_ids: Sequence[int]) -> str:
         pieces = [tokenizer.decode([i], skip_special_tokens=False) for i in token_ids]
         return " ".join(repr(piece) for piece in pieces)
 
     return text
+
+
+def _as_numbers(token_ids: Sequence[int]) -> str:
+    return " ".join(map(str, token_ids))
 
 
 def _cell(run: "MeasuredRun", name: str) -> str:

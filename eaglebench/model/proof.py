@@ -19,10 +19,10 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from eaglebench.errors import UsageError
+from eaglebench.foreign import foreign_code
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.decoder import refusal, refuse
-from eaglebench.model.foreign import foreign_code
 from eaglebench.model.plan_row import PlanRow
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from eaglebench.foreign import foreign_code
 from eaglebench.model.decoder import refusal, refuse
-from eaglebench.model.foreign import foreign_code
 from eaglebench.model.layer_form import LayerForm
 from eaglebench.model.paged_call import Asked, Running
 

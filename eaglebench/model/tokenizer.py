@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
 from eaglebench.errors import CheckpointError, UsageError
-from eaglebench.model.foreign import foreign_code
+from eaglebench.foreign import foreign_code
 from eaglebench.model.model_files import TEMPLATE_FILES, TOKENIZER_FILES, readable
 
 _TEMPLATE_PLACES = ("chat_template.jinja", "additional_chat_templates", "tokenizer_config.json")

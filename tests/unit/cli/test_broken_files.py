@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from eaglebench.store.run_folder import find_run
 from tests.stored_runs import invoke, make_results, scripted
 
 WIDE = {"COLUMNS": "400"}
@@ -45,14 +46,14 @@ def test_a_run_that_lost_its_verify_steps_passes_nothing(
 ) -> None:
     """It is shown with the reason; positions are not compared, and that is no PASS."""
     shutil.copytree(results, tmp_path, dirs_exist_ok=True)
-    table = min((tmp_path / "out" / "runs").iterdir()) / "steps.parquet"
+    table = find_run(tmp_path / "out", "latest~1").path / "steps.parquet"
     rows = pq.read_table(table)
     table.unlink()
     if lost == "half":
         pq.write_table(rows.slice(0, len(rows) // 2), table)
 
     with scripted(tmp_path):
-        shown = invoke("show", "latest~1", "-o", "out")
+        shown = invoke("show", "latest~1", "-o", "out", env=WIDE)
         judged = invoke("gate", "latest~1", "--baseline", "odd", "-o", "out", env=WIDE)
         saved = invoke("baseline", "save", "x", "latest~1", "-o", "out", "--reason", "x")
 
@@ -128,3 +129,19 @@ def test_names_that_can_be_no_path_are_refused(results: Path, option: str, name:
 
     assert (status, out) == (2, ""), err
     assert err
+
+
+def test_a_broken_tokenizer_costs_explain_its_words_only(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tokens are shown as numbers, with the reason, and the status is that of what was shown."""
+    (tmp_path / "tokenizer.json").write_text('{"model": {"type": "cake"}}', encoding="utf-8")
+    monkeypatch.setattr("eaglebench.assets.resolve.local_folder", lambda _name: tmp_path)
+
+    with scripted(results):
+        status, out, err = invoke("explain", "latest", "page16", "q1", "-o", "out")
+
+    assert status == 0, err
+    assert out
+    assert "tokens are shown as numbers" in err
+    assert "tokenizer.json" in err

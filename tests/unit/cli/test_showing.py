@@ -141,13 +141,11 @@ MD = ("--format", "md")
 
 
 @pytest.mark.parametrize("place", ["missing/summary.md", ".", "out/odd\udcff/summary", ""])
-def test_a_step_summary_changes_no_status(
-    results: Path, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_summary_changes_no_status(results: Path, place: str) -> None:
     """Where GITHUB_STEP_SUMMARY can't be written there is a warning and the verdict's status."""
     gate = ("gate", "--baseline", "odd", "-o", "out")
-    with scripted(results):
-        monkeypatch.setenv("GITHUB_STEP_SUMMARY", place)
+    with scripted(results) as patch:
+        patch.setenv("GITHUB_STEP_SUMMARY", place)
         regressed = invoke(*gate, "--as", "unigram=radix")
         passed = invoke("gate", "latest~1", "--baseline", "odd", "-o", "out")
 
@@ -176,16 +174,14 @@ def test_a_summary_that_nobody_asked_github_for_is_refused_first(results: Path) 
     assert "GITHUB_STEP_SUMMARY is not set" in err
 
 
-def test_a_folder_that_takes_no_files_is_found_before_the_model(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_takes_no_files_is_found_before_the_model(results: Path) -> None:
     """Nothing is loaded for results that could not be kept."""
 
     def open_runtime(_choice: object) -> None:
         raise AssertionError("the model was loaded")
 
-    with scripted(results):
-        monkeypatch.setattr("eaglebench.cli.measure.open_runtime", open_runtime)
+    with scripted(results) as patch:
+        patch.setattr("eaglebench.cli.measure.open_runtime", open_runtime)
         status, out, err = invoke("run", "tiny", "-o", "questions.jsonl/out")
 
     assert (status, out) == (1, "")

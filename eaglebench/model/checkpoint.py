@@ -28,6 +28,7 @@ READER_ERRORS = (
 )
 """What the readers of both formats raise for a file that is missing, broken or unsafe."""
 
+_LENGTH_BYTES = 8
 _LFS_POINTER = b"version https://git-lfs"
 _PREFIXES = ("draft_model.", "model.")
 _ALIASES = {
@@ -79,7 +80,9 @@ def _read_file(path: Path) -> dict[str, Tensor]:
             else torch.load(path, map_location="cpu", weights_only=True)
         )
     except READER_ERRORS as error:
-        raise CheckpointError(f"{path} can't be read: {error}", hint=hint_for(path)) from error
+        raise CheckpointError(
+            f"{path} ({size_of(path)}) can't be read: {error}", hint=hint_for(path)
+        ) from error
     if not isinstance(loaded, dict):
         raise CheckpointError(f"{path} holds a {type(loaded).__name__}; expected tensors by name")
     for name, tensor in loaded.items():
@@ -89,6 +92,30 @@ def _read_file(path: Path) -> dict[str, Tensor]:
                 hint="a trainer's state is not a checkpoint; save its state_dict alone",
             )
     return loaded
+
+
+def size_of(path: Path) -> str:
+    """A file's size, and beside it the size that a safetensors header asks for, if it is another.
+
+    The header is its length (8 bytes, little endian), then JSON with the `data_offsets` of each
+    tensor behind it: https://huggingface.co/docs/safetensors.
+    """
+    if not path.is_file():
+        return "no file"
+    found = path.stat().st_size
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+            header = json.loads(file.read(min(length, found)))
+        ends = [
+            entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"
+        ]
+        expected = _LENGTH_BYTES + length + max(ends, default=0)
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return f"{found} bytes"  # no header of that kind
+    return (
+        f"{found} bytes" if expected == found else f"{found} bytes; its header asks for {expected}"
+    )
 
 
 def hint_for(path: Path) -> str | None:

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 
 from eaglebench.errors import CheckpointError
 from eaglebench.files import read_json_object
-from eaglebench.model.checkpoint import hint_for, read_index
+from eaglebench.model.checkpoint import hint_for, read_index, size_of
 
 _FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
 _SINGLE = ("model.safetensors", "pytorch_model.bin")
@@ -74,9 +74,8 @@ def _check_numbers(path: Path, *, is_quantized: bool) -> set[str]:
         with safe_open(path, framework="pt") as file:
             kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
-        size = path.stat().st_size
         raise CheckpointError(
-            f"{path} ({size} bytes) can't be read: {error}", hint=hint_for(path)
+            f"{path} ({size_of(path)}) can't be read: {error}", hint=hint_for(path)
         ) from error
     other = {name: kind for name, kind in sorted(kinds.items()) if kind not in _FLOATS}
     if other and not is_quantized:

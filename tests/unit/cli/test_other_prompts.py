@@ -9,12 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from eaglebench.assets.cache import packaged_root
-from eaglebench.cli import measure
 from eaglebench.cli.main import main
 from tests.fakes import ByteTokenizer, Plant, ScriptedRuntime
 
 RUN = ("run", "tiny", "-o", "out", "--max-new-tokens", "12", "--progress", "none")
 TEXTS = ("Name a river.", "Name a hill.", "Name a lake.")
+
+pytestmark = pytest.mark.usefixtures("runtimes")
 
 
 class EditedTemplate(ByteTokenizer):
@@ -23,19 +24,6 @@ class EditedTemplate(ByteTokenizer):
     def render_chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
         """The same behind `<system>`."""
         return self.encode("<system>") + super().render_chat(messages)
-
-
-@pytest.fixture(autouse=True)
-def runtimes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ScriptedRuntime]:
-    """The runtime that the next run opens, if one is put here; else a fresh one."""
-    waiting: list[ScriptedRuntime] = []
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        measure, "open_runtime", lambda _: waiting.pop() if waiting else ScriptedRuntime()
-    )
-    monkeypatch.setattr(measure, "git_state", lambda _folder: {"sha": "1f2e3d4", "dirty": False})
-    monkeypatch.setenv("COLUMNS", "160")
-    return waiting
 
 
 def invoke(*args: str) -> tuple[int, str]:

@@ -17,16 +17,7 @@ from tests.fakes import ScriptedBackend, ScriptedRuntime
 TINY = ("run", "tiny", "-o", "out", "-n", "3", "--max-new-tokens", "12", "--progress", "none")
 RESUME = ("run", "--resume", "latest", "-o", "out", "--progress", "none")
 
-
-@pytest.fixture(autouse=True)
-def runtimes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ScriptedRuntime]:
-    """Runtimes for the next runs, the last one first; fresh ones behind them."""
-    waiting: list[ScriptedRuntime] = []
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        measure, "open_runtime", lambda _: waiting.pop() if waiting else ScriptedRuntime()
-    )
-    return waiting
+pytestmark = pytest.mark.usefixtures("runtimes")
 
 
 class _Interrupted(ScriptedRuntime):

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eaglebench.cli import measure
 from eaglebench.cli.main import main
 from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.files import write_text
@@ -22,21 +21,14 @@ EVERY_ARM = ("radix", "no-cache")
 
 
 @pytest.fixture(autouse=True)
-def runtimes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ScriptedRuntime]:
-    """Runtimes for the next runs, the last one first; fresh ones behind them."""
-    waiting: list[ScriptedRuntime] = []
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        measure, "open_runtime", lambda _: waiting.pop() if waiting else ScriptedRuntime()
-    )
-    monkeypatch.setattr(measure, "git_state", lambda _folder: {"sha": "1f2e3d4", "dirty": False})
-    monkeypatch.setenv("COLUMNS", "200")
+def questions(tmp_path: Path, runtimes: list[ScriptedRuntime]) -> None:
+    """Ten questions in the folder of the run."""
+    assert runtimes == []
     lines = [
         json.dumps({"question_id": f"q{number}", "turns": [text]})
         for number, text in enumerate(TEXTS)
     ]
-    Path("questions.jsonl").write_text("\n".join(lines))
-    return waiting
+    (tmp_path / "questions.jsonl").write_text("\n".join(lines))
 
 
 def invoke(*args: str) -> tuple[int, str, str]:

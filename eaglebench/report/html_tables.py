@@ -9,8 +9,7 @@ from typing import Any
 from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.contracts.verdict import BY_WEIGHT, Finding, Judgement
 from eaglebench.report.leads import LEADS, leads_text
-from eaglebench.report.phrases import questions_answered
-from eaglebench.report.rows import Row
+from eaglebench.report.rows import Row, questions_answered
 from eaglebench.report.text_table import TextTable
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import Pair, PairClass

@@ -18,7 +18,6 @@ from eaglebench.report.phrases import (
     heaviest_first,
     number,
     p_text,
-    questions_answered,
     row_verdict,
     split_text,
     throughput_text,
@@ -26,7 +25,7 @@ from eaglebench.report.phrases import (
     workload_text,
 )
 from eaglebench.report.pipe_table import NOTHING, pipe_table
-from eaglebench.report.rows import Row
+from eaglebench.report.rows import Row, questions_answered
 from eaglebench.report.run_tables import run_tables
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import NOT_PAIRED, Pair

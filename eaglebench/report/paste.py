@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eaglebench.report.rows import Row
+from eaglebench.report.rows import Row, questions_answered
 
 NOTHING = "-"
 
@@ -15,13 +15,15 @@ def paste_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def paste_line(row: Row) -> str:
-    """`#questions: 10, Throughput: 269.86 token/s, Acceptance length: 2.39`."""
+    """`#questions: 10, Throughput: 269.86 token/s, Acceptance length: 2.39`.
+
+    Where turns failed it says so: the numbers are those of the others.
+    """
     speed = f"{row.speed.tokens_per_s:.2f}" if row.speed else NOTHING
     length = row.counts.al_sglang
     shown = NOTHING if length is None else f"{length:.2f}"
-    return (
-        f"#questions: {row.num_questions}, Throughput: {speed} token/s, Acceptance length: {shown}"
-    )
+    asked = questions_answered(row)
+    return f"#questions: {asked}, Throughput: {speed} token/s, Acceptance length: {shown}"
 
 
 def _name(row: Row, *, several: bool) -> str:

@@ -40,14 +40,6 @@ def number(value: float | None, form: str) -> str:
     return NO_VALUE if value is None or not isfinite(value) else format(value, form)
 
 
-def questions_answered(row: Row) -> str:
-    """`10`, or `7 of 10 (3 turns failed)`."""
-    if not row.num_failed:
-        return f"{row.num_questions}"
-    turns = "turn" if row.num_failed == 1 else "turns"
-    return f"{row.num_questions} of {row.num_asked} ({row.num_failed} {turns} failed)"
-
-
 def p_text(p_value: float | None) -> str:
     """A p-value with four digits; a dash where there is none."""
     if p_value is not None and p_value < LEAST_SHOWN_P:

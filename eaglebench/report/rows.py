@@ -126,3 +126,11 @@ def _side(
         turns=tuple(turn for turn in turns if (turn.cell_id, turn.arm) == name),
         blocks=tuple(block for block in blocks if (block.cell_id, block.arm) == name),
     )
+
+
+def questions_answered(row: Row) -> str:
+    """`10`, or `7 of 10 (3 turns failed)`."""
+    if not row.num_failed:
+        return f"{row.num_questions}"
+    turns = "turn" if row.num_failed == 1 else "turns"
+    return f"{row.num_questions} of {row.num_asked} ({row.num_failed} {turns} failed)"

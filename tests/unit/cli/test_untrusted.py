@@ -55,7 +55,9 @@ def test_a_run_in_which_everything_failed_is_five_everywhere(arms: str) -> None:
     status, out, err = invoke(*RUN, *TOO_SMALL, "--arms", arms)
     assert status == 5, err
     assert "10 of 10 turns failed: the prompt does not fit the pool" in out
-    assert "#questions: 0, Throughput: - token/s, Acceptance length: -" in out
+    assert (
+        "#questions: 0 of 10 (10 turns failed), Throughput: - token/s, Acceptance length: -" in out
+    )
 
     commands = [
         ("show",),
@@ -82,7 +84,7 @@ def test_failed_turns_are_no_answers(runtimes: list[ScriptedRuntime]) -> None:
     assert status == 5
     assert "1 of 10 turns failed: the target gave NaN (questions q9)" in out
     assert "9 of 10 turns identical, 0 near-ties, 9 same output, 1 failed" in out
-    assert out.count("#questions: 9,") == 2
+    assert out.count("#questions: 9 of 10 (1 turn failed),") == 2
     assert "not to be trusted" in err
     (manifest,) = (json.loads(p.read_text()) for p in Path("out/runs").glob("*/run.json"))
     assert len(manifest["doubts"]) == 2

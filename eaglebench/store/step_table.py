@@ -22,8 +22,10 @@ def read_step_table(path: Path) -> tuple[list[StepRecord], list[str]]:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        with path.open("rb") as file:  # by handle: pyarrow takes only names that are text
-            table = pq.read_table(file)
+        # From memory, since pyarrow takes only names that are text, and without a thread of its own
+        # (pq.read_table starts some): one that outlives the interpreter aborts the process.
+        file = pq.ParquetFile(pa.BufferReader(path.read_bytes()), pre_buffer=False)
+        table = file.read(use_threads=False)
         known = [name for name in table.column_names if name in StepRecord.model_fields]
         if len(set(known)) < len(known):
             raise InputFileError(path, "a column is there twice", hint=_HINT)

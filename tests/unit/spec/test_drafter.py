@@ -9,42 +9,20 @@ from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
 from eaglebench.model.attention_plan import AttentionPlan
-from eaglebench.model.heads.format import Algorithm, HeadFormat
-from eaglebench.model.heads.head import LoadReport
 from eaglebench.spec.drafter import ChainDrafter, Drawing, ExtendRow
 from eaglebench.spec.sampling import Sampler, coin
 from eaglebench.spec.shape import DraftShape
+from tests.counting_models import CountingHead
 
 NUM_DRAFT_IDS, NUM_TARGET_IDS, SLOTS = 8, 20, 64
 EVEN = tuple(range(1, 2 * NUM_DRAFT_IDS, 2))
 """Target ids of the draft ids."""
 
 
-class UniformHead:
+class UniformHead(CountingHead):
     """A head that finds all of its tokens equally likely."""
 
-    algorithm = Algorithm.EAGLE3
-    report = LoadReport(form=HeadFormat.SGLANG, sources={}, aux_layer_ids=(), aux_counting="none")
-    attention_backend = "loop"
-    aux_layer_ids: tuple[int, ...] = ()
     draft_vocab_size = NUM_DRAFT_IDS
-    max_positions = None
-
-    def make_pool(self, num_slots: int, fill: float = 0.0) -> KVPool:
-        """Room for one number a slot."""
-        return KVPool(
-            num_layers=1,
-            num_slots=num_slots,
-            num_kv_heads=1,
-            head_dim=1,
-            dtype=torch.float64,
-            device=torch.device("cpu"),
-            fill=fill,
-        )
-
-    def fuse(self, aux: Tensor) -> Tensor:
-        """As they come."""
-        return aux
 
     def forward(
         self,

@@ -39,8 +39,8 @@ def choose(batch: Batch, logits: Tensor) -> Choices:
         places, mine = _draw(rule, parts, logits)
         ids = chosen.ids.index_copy(0, places, mine.ids)
         gaps = chosen.gaps.index_copy(0, places, mine.gaps)
-        chosen = flag_unusable(Choices(ids, gaps), logits)
-    return chosen
+        chosen = Choices(ids, gaps)
+    return flag_unusable(chosen, logits) if drawn else chosen
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ import time
 from eaglebench.assets.fetch import asset_path
 from eaglebench.backends.embedded import EmbeddedBackend, EmbeddedRuntime
 from eaglebench.backends.loading import load_embedded
-from eaglebench.contracts.backend import ModelChoice
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.plan.questions import read_question_file
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.models import ModelChoice
 
 STEPS = 3
 SHAPES = {"chain": (1, 4), "tree": (4, 8)}

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import hypothesis.strategies as st
 import numpy as np
 
-from eaglebench.contracts.knobs import PREALLOCATIONS, EngineKnobs
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.plan import PrefillRow, StepPlan, VerifyRow
 from eaglebench.engine.policy import EnginePolicy
@@ -18,6 +17,7 @@ from eaglebench.engine.request import PENDING_ROOT, EngineRequest, RequestState
 from eaglebench.engine.scheduler import Scheduler
 from eaglebench.engine.storage import KVStorage
 from eaglebench.kv.audit import audit
+from eaglebench.records.knobs import PREALLOCATIONS, EngineKnobs
 from eaglebench.spec.proposal import NOTHING_PROPOSED, ROOT, Proposal
 from eaglebench.spec.shape import NO_DRAFT, DraftRoom, DraftShape
 from tests.engines import make_request, make_rule

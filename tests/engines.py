@@ -10,15 +10,15 @@ from transformers import AutoConfig, AutoModelForCausalLM
 import eaglebench
 from eaglebench.backends.embedded import POLICIES, EmbeddedBackend
 from eaglebench.clock import FakeClock
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.engine.stopping import StopRule
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.observation import RequestObservation
 
 TINY = Path(eaglebench.__file__).parent / "data" / "tiny"
 TINY_HEAD = Path(eaglebench.__file__).parent / "data" / "tiny-eagle3"

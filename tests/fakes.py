@@ -9,16 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
-from eaglebench.contracts.backend import NumericNoise, RuntimeInfo, Tokenizer
-from eaglebench.contracts.generation import FinishReason, GenerationRequest
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.contracts.observation import (
+from eaglebench.records.generation import FinishReason, GenerationRequest
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.models import NumericNoise, RuntimeInfo
+from eaglebench.records.observation import (
     RequestCounters,
     RequestObservation,
     RequestTimes,
     StepTimes,
     VerifyStep,
 )
+from eaglebench.records.tokenizer import Tokenizer
 from tests.toy_pools import NO_PRESSURE, Pressure, ScriptedRoom
 
 LETTERS = b"abcdefghijklmnopqrstuvwxyz "

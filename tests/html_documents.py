@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from eaglebench.contracts.measured import MeasuredRun
-from eaglebench.contracts.verdict import Finding, Judgement
+from eaglebench.records.measured import MeasuredRun
+from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import make_rows
 from eaglebench.stats.sweep import make_sweeps

@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from eaglebench.backends.seam import Runtime
+from eaglebench.bench.block import BLOCK_DEPTH
+from eaglebench.bench.progress import SilentProgress
+from eaglebench.bench.session import IsPrecise, Session, SessionPlan
 from eaglebench.clock import Clock, FakeClock
-from eaglebench.contracts.backend import Runtime
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.harness.block import BLOCK_DEPTH
-from eaglebench.harness.progress import SilentProgress
-from eaglebench.harness.session import IsPrecise, Session, SessionPlan
 from eaglebench.plan.cell import Cell, cell_id
 from eaglebench.plan.conversation import Conversation, PromptKind, Turn
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import make_run_config
+from eaglebench.records.knobs import EngineKnobs
 from eaglebench.store.run_folder import RunFolder
 
 NOW = datetime(2026, 11, 30, 2, 13, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from eaglebench.contracts.snapshot import ArmCounts, ArmNoise, QuestionCounts, Snapshot
+from eaglebench.records.snapshot import ArmCounts, ArmNoise, QuestionCounts, Snapshot
 from eaglebench.stats.metrics import COUNTERS
 
 QUIET = ArmNoise(log_ratio_ppm=50_000, pair_sd_ppm=4_000, pairs=16, info_tok_s=40.0)

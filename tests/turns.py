@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from eaglebench.contracts.knobs import DraftKnobs
-from eaglebench.contracts.measured import MeasuredTurn
-from eaglebench.contracts.observation import RequestCounters, VerifyStep
+from eaglebench.records.knobs import DraftKnobs
+from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.observation import RequestCounters, VerifyStep
 
 PROMPT = tuple(range(100, 110))
 """Ten tokens, so that the first token of an answer stands at position 10."""

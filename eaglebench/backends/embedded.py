@@ -4,10 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from eaglebench.clock import Clock, MonotonicClock
-from eaglebench.contracts.backend import NumericNoise, RuntimeInfo, Tokenizer
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.contracts.observation import RequestObservation, StepTimes
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.faults import FAULT_POLICIES
@@ -16,6 +12,11 @@ from eaglebench.engine.noise import measure_noise
 from eaglebench.engine.policy import CACHE_POLICIES, EnginePolicy, policies_by_name
 from eaglebench.engine.pool_room import PoolRoom
 from eaglebench.errors import InvariantError, UsageError
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.models import NumericNoise, RuntimeInfo
+from eaglebench.records.observation import RequestObservation, StepTimes
+from eaglebench.records.tokenizer import Tokenizer
 
 POLICIES: dict[str, type[EnginePolicy]] = policies_by_name(CACHE_POLICIES, FAULT_POLICIES)
 

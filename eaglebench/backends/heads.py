@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eaglebench.contracts.head_report import HeadReport, HeadTensor
 from eaglebench.files import read_json_object
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.config import HeadConfig
@@ -18,6 +17,7 @@ from eaglebench.model.heads.loading import borrowed, borrowed_output
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.heads.written_config import Verifier
+from eaglebench.training.head_report import HeadReport, HeadTensor
 
 
 def inspect_head(

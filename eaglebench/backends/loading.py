@@ -9,7 +9,6 @@ from transformers.utils.logging import disable_progress_bar
 
 from eaglebench.assets.cache import config_sha256, file_sha256, model_sha256
 from eaglebench.backends.embedded import EmbeddedRuntime
-from eaglebench.contracts.backend import ModelChoice, RuntimeInfo
 from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
 from eaglebench.model.attention import resolve_backend
@@ -19,6 +18,7 @@ from eaglebench.model.heads.loading import make_head
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
 from eaglebench.model.tokenizer import HubTokenizer, check_same_tokenizer
+from eaglebench.records.models import ModelChoice, RuntimeInfo
 
 DTYPES = {
     "float32": torch.float32,

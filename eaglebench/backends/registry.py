@@ -6,9 +6,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from eaglebench.contracts.backend import ModelChoice, Runtime
-from eaglebench.contracts.head_report import HeadReport
-from eaglebench.contracts.training import (
+from eaglebench.backends.seam import Runtime
+from eaglebench.records.models import ModelChoice
+from eaglebench.training.head_report import HeadReport
+from eaglebench.training.recipe import (
     TrainingFiles,
     TrainingListener,
     TrainingMachine,

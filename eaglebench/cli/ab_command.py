@@ -13,8 +13,8 @@ from eaglebench.cli.exit_codes import verdict_code
 from eaglebench.errors import UsageError
 
 if TYPE_CHECKING:
-    from eaglebench.contracts.verdict import Judgement
-    from eaglebench.harness.versions import Version
+    from eaglebench.bench.versions import Version
+    from eaglebench.records.verdict import Judgement
 
 _SETTLED = ("-o", "--output-dir", "--pairs", "--resume", "--progress", "--format", "--dry-run")
 
@@ -52,8 +52,8 @@ def ab(
     python in another environment. Further options are those of `eaglebench run`. Counts are
     compared question by question, tokens a second over pairs of processes.
     """
+    from eaglebench.bench.versions import open_version
     from eaglebench.cli.console import stdout_console
-    from eaglebench.harness.versions import open_version
     from eaglebench.plan.pairs import PairRange, parse_share
     from eaglebench.report.verdicts import render_judgement
 
@@ -130,9 +130,9 @@ def _judge(
 ) -> "Judgement":
     """Counts of the newest runs of both, question by question, then times over all pairs."""
     from eaglebench.cli.pairing import pair_runs
-    from eaglebench.contracts.verdict import Judgement
     from eaglebench.gate.boots import judge_boots
     from eaglebench.gate.policy import ALPHA
+    from eaglebench.records.verdict import Judgement
     from eaglebench.store.run_folder import find_run
 
     runs = [find_run(folder / side, "latest") for side in "ab"]

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from eaglebench.cli.results import load_document
-from eaglebench.contracts.knobs import CACHE_ARMS
-from eaglebench.contracts.snapshot import Snapshot
-from eaglebench.contracts.verdict import Verdict
 from eaglebench.errors import UsageError
+from eaglebench.records.knobs import CACHE_ARMS
+from eaglebench.records.snapshot import Snapshot
+from eaglebench.records.verdict import Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.stats.snapshot import make_snapshot
 from eaglebench.store.run_folder import RunFolder

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from eaglebench.cli.effects import HAS_RANGE, StatedCommand, always, sources_of
-from eaglebench.contracts.knobs import AGAIN
+from eaglebench.records.knobs import AGAIN
 
 
 @click.command(

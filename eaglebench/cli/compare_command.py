@@ -11,7 +11,7 @@ from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import verdict_code
 
 if TYPE_CHECKING:
-    from eaglebench.contracts.verdict import Judgement
+    from eaglebench.records.verdict import Judgement
     from eaglebench.report.run_pair import PairedRow
 
 

@@ -11,7 +11,7 @@ from eaglebench.cli.effects import StatedCommand, always
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
 def env(form: str) -> None:
     """Print what a run would record of this machine."""
-    from eaglebench.harness.environment import machine_facts
+    from eaglebench.bench.environment import machine_facts
 
     facts = machine_facts()
     if form == "json":

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from eaglebench.contracts.doubt import Doubt
-from eaglebench.contracts.verdict import Verdict
 from eaglebench.errors import EaglebenchError, NothingMeasuredError, UsageError
+from eaglebench.records.doubt import Doubt
+from eaglebench.records.verdict import Verdict
 
 PASS = 0
 CRASH = 1

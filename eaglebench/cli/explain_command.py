@@ -8,11 +8,11 @@ import click
 
 from eaglebench.cli.effects import Need, StatedCommand, always
 from eaglebench.cli.exit_codes import NOTHING_MEASURED, PASS
-from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.errors import InputFileError, UsageError
+from eaglebench.records.knobs import BASELINE_ARM
 
 if TYPE_CHECKING:
-    from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
+    from eaglebench.records.measured import MeasuredRun, MeasuredTurn
     from eaglebench.report.steps import TokenText
 
 _OTHER_ARM = Need("it is the arm itself", lambda given: given["against"] != given["arm"])

@@ -14,7 +14,7 @@ from eaglebench.cli.options import ListType, PairType
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from eaglebench.contracts.head_report import HeadReport
+    from eaglebench.training.head_report import HeadReport
 
 FORMATS = ("safeailab", "sglang", "speculators")
 WRITERS = {

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from eaglebench.cli.results import inside_of, load_document
-from eaglebench.contracts.snapshot import Snapshot
 from eaglebench.errors import UsageError
 from eaglebench.gate.decide import judge
 from eaglebench.gate.policy import Policy
 from eaglebench.plan.run_config import option_defaults
+from eaglebench.records.snapshot import Snapshot
 from eaglebench.report.document import ReportDocument
 from eaglebench.stats.snapshot import make_snapshot, workload_of
 from eaglebench.store.baseline import find_baseline, read_baseline

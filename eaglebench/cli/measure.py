@@ -10,6 +10,10 @@ from typing import Any
 import eaglebench
 from eaglebench.assets.resolve import default_draft, resolve_model
 from eaglebench.backends.registry import open_profiler, open_runtime
+from eaglebench.backends.seam import Runtime
+from eaglebench.bench.environment import code_sha256, fingerprint, git_state
+from eaglebench.bench.resume import obstacles
+from eaglebench.bench.session import Session, SessionPlan
 from eaglebench.cli.console import notice
 from eaglebench.cli.exit_codes import trust_code
 from eaglebench.cli.progress_display import progress_display
@@ -19,16 +23,13 @@ from eaglebench.cli.run_log import LoggedProgress
 from eaglebench.cli.show_command import print_run
 from eaglebench.cli.stored import folder_to_resume, read_replay
 from eaglebench.clock import MonotonicClock
-from eaglebench.contracts.backend import ModelChoice, Runtime
-from eaglebench.contracts.knobs import AGAIN, BASELINE_ARM, base_arm
-from eaglebench.contracts.snapshot import AL_DEFINITION
 from eaglebench.errors import UsageError
 from eaglebench.files import check_writable
-from eaglebench.harness.environment import code_sha256, fingerprint, git_state
-from eaglebench.harness.resume import obstacles
-from eaglebench.harness.session import Session, SessionPlan
 from eaglebench.plan.replay import Replay, check_replay
 from eaglebench.plan.run_config import RunConfig
+from eaglebench.records.knobs import AGAIN, BASELINE_ARM, base_arm
+from eaglebench.records.models import ModelChoice
+from eaglebench.records.snapshot import AL_DEFINITION
 from eaglebench.report.comparison import comparison_document
 from eaglebench.report.run_key import run_key
 from eaglebench.stats.tau import thresholds

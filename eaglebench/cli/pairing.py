@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from eaglebench.cli.judging import check_renames, with_every_option
 from eaglebench.cli.results import load_run, tau_of
-from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
-from eaglebench.contracts.verdict import Finding, Judgement
 from eaglebench.errors import UsageError
 from eaglebench.gate.comparable import exact_differences, workload_differences
 from eaglebench.gate.runs import judge_runs
 from eaglebench.gate.trust import doubt_findings
+from eaglebench.records.measured import MeasuredRun, MeasuredTurn
+from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.run_pair import PairedRow
 from eaglebench.stats.bootstrap import length_interval
 from eaglebench.stats.difference import Side, make_difference

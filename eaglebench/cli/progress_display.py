@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from eaglebench.bench.progress import Progress, SilentProgress
 from eaglebench.cli.console import is_live, notice
 from eaglebench.cli.live_bar import live_bar
-from eaglebench.harness.progress import Progress, SilentProgress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

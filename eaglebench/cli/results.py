@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from eaglebench.contracts.doubt import Doubt
-from eaglebench.contracts.measured import MeasuredRun
 from eaglebench.errors import NothingMeasuredError
 from eaglebench.gate.decide import ArmDifferences, judge_run
+from eaglebench.records.doubt import Doubt
+from eaglebench.records.measured import MeasuredRun
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.notes import (
     context_notes,

@@ -6,7 +6,6 @@ from typing import Any
 
 from eaglebench.cli.effects import ALWAYS, Need, Sources, check_effects
 from eaglebench.cli.effects import HAS_RANGE as PASSES
-from eaglebench.contracts.knobs import BASELINE_ARM, EngineKnobs
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.plan.suite import (
@@ -15,6 +14,7 @@ from eaglebench.plan.suite import (
     PageEdgesWorkload,
     Suite,
 )
+from eaglebench.records.knobs import BASELINE_ARM, EngineKnobs
 
 _OWN_PROMPTS = (LadderWorkload, PagedLadderWorkload, PageEdgesWorkload)
 """Workloads that fix their prompts and the lengths of their answers."""

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+from eaglebench.bench.progress import Progress
 from eaglebench.files import append_text
-from eaglebench.harness.progress import Progress
 
 
 class LoggedProgress:

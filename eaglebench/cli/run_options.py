@@ -11,7 +11,7 @@ from eaglebench.cli.model_options import model_options
 from eaglebench.cli.options import AliasedOption, ListType, PairType, option, refuse_top_k
 from eaglebench.cli.sampling_options import sampling_options
 from eaglebench.cli.settings import apply_settings
-from eaglebench.contracts.knobs import AUTO
+from eaglebench.records.knobs import AUTO
 
 LIST_OPTIONS = (
     "page_size",

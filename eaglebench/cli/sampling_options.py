@@ -3,7 +3,7 @@
 import click
 
 from eaglebench.cli.options import WordType, option
-from eaglebench.contracts.generation import SAMPLING_RULES
+from eaglebench.records.generation import SAMPLING_RULES
 
 VLLM_DRAFTS = {"greedy": "target-only", "probabilistic": "draft-distribution"}
 """vLLM's `draft_sample_method` as a sampling rule."""

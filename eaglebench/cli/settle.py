@@ -8,13 +8,13 @@ import click
 from eaglebench.cli.draft_config import parse_draft_config
 from eaglebench.cli.options import joined
 from eaglebench.cli.run_options import LIST_OPTIONS
-from eaglebench.contracts.knobs import BASELINE_ARM
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.matrix import MatrixSpec
 from eaglebench.plan.matrix_file import matrix_path, read_matrix_file
 from eaglebench.plan.run_config import RunConfig, make_run_config
 from eaglebench.plan.suite import Suite
+from eaglebench.records.knobs import BASELINE_ARM
 
 SPEC_TOKENS = "num_speculative_tokens"
 _SHAPE = {"num_steps", "eagle_topk", "num_draft_tokens"}

@@ -9,10 +9,10 @@ import click
 
 from eaglebench.cli.effects import Need, StatedCommand, always
 from eaglebench.cli.options import ListType
-from eaglebench.contracts.training import TrainingRecipe
+from eaglebench.training.recipe import TrainingRecipe
 
 if TYPE_CHECKING:
-    from eaglebench.contracts.training import Acceptance, TrainingReport
+    from eaglebench.training.recipe import Acceptance, TrainingReport
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -142,8 +142,8 @@ def train_head(
     from eaglebench.backends.registry import train_head as make_head
     from eaglebench.cli.console import notice
     from eaglebench.cli.training_display import training_display
-    from eaglebench.contracts.training import TrainingFiles, TrainingMachine
     from eaglebench.files import check_writable
+    from eaglebench.training.recipe import TrainingFiles, TrainingMachine
 
     check_writable(out, hint="choose another --output")
     known = {field.name for field in fields(TrainingRecipe)}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-    from eaglebench.contracts.training import TrainingListener
+    from eaglebench.training.recipe import TrainingListener
 
 _LINES_A_STAGE = 40
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.contracts.generation import Sampling
 from eaglebench.engine.batch import Batch, num_logits, row_positions
 from eaglebench.engine.plan import Row, VerifyRow
 from eaglebench.model.upload import upload
+from eaglebench.records.generation import Sampling
 from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.drafter import Drawing
 from eaglebench.spec.proposal import NOTHING_PROPOSED, DraftOdds, Proposal

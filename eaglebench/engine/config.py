@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from eaglebench.contracts.knobs import WINDOW_OFF, EngineKnobs
 from eaglebench.engine.policy import EnginePolicy
 from eaglebench.errors import UsageError
+from eaglebench.records.knobs import WINDOW_OFF, EngineKnobs
 from eaglebench.spec.shape import DraftShape
 
 

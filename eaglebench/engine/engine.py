@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eaglebench.clock import Clock
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow
@@ -19,6 +17,8 @@ from eaglebench.engine.storage import KVStorage
 from eaglebench.errors import UsageError
 from eaglebench.kv.audit import audit
 from eaglebench.kv.pool import LayerPools
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.observation import RequestObservation
 
 DUMMY_PAGES = 1
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import torch
 
-from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import UsageError
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.target import Target
+from eaglebench.records.knobs import EngineKnobs
 from eaglebench.spec.shape import NO_DRAFT, DraftRoom, DraftShape
 
 

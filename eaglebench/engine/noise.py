@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eaglebench.contracts.backend import NumericNoise
 from eaglebench.engine.models import Models
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.plan_row import PlanRow
+from eaglebench.records.models import NumericNoise
 
 SHAPES = (1, 2, 3, 5, 8, 16, 64)
 """Rows a forward, compared with the whole prompt at once."""

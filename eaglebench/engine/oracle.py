@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eaglebench.contracts.generation import FinishReason, Sampling
 from eaglebench.engine.choosing import make_sampler
 from eaglebench.engine.models import Models
 from eaglebench.engine.stopping import StopRule, StopWatch
@@ -19,6 +18,7 @@ from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_plan import AttentionPlan, make_plan
 from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import TargetOutput
+from eaglebench.records.generation import FinishReason, Sampling
 from eaglebench.spec.choices import choose_greedy
 from eaglebench.spec.sampling import coin
 

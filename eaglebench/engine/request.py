@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eaglebench.contracts.generation import FinishReason, GenerationRequest
-from eaglebench.contracts.observation import RequestObservation, RequestTimes, VerifyStep
 from eaglebench.engine.stopping import StopRule, StopWatch
 from eaglebench.engine.tally import Tally
 from eaglebench.errors import InvariantError
 from eaglebench.kv.prefix_cache import PrefixLock
 from eaglebench.kv.tables import BlockTable
+from eaglebench.records.generation import FinishReason, GenerationRequest
+from eaglebench.records.observation import RequestObservation, RequestTimes, VerifyStep
 from eaglebench.spec.proposal import NOTHING_PROPOSED, Proposal
 
 PENDING_ROOT = 1

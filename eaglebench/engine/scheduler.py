@@ -8,7 +8,6 @@ the wall of the pool and ends with `capacity`.
 
 from bisect import insort
 
-from eaglebench.contracts.backend import TOO_LONG_HINT
 from eaglebench.engine.chunking import chunk_end
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
@@ -16,6 +15,7 @@ from eaglebench.engine.pool_room import PoolRoom
 from eaglebench.engine.request import EngineRequest, RequestState
 from eaglebench.engine.storage import KVStorage
 from eaglebench.errors import UsageError
+from eaglebench.records.generation import TOO_LONG_HINT
 
 
 class Scheduler:

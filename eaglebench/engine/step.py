@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.contracts.observation import VerifyStep
 from eaglebench.engine.batch import Batch, WindowView, assemble, num_logits
 from eaglebench.engine.choosing import choose, make_drawing
 from eaglebench.engine.config import EngineConfig
@@ -22,6 +21,7 @@ from eaglebench.engine.soundness import head_failure, target_failure
 from eaglebench.kv.pool import KVPool, LayerPools
 from eaglebench.kv.window import WindowSlots
 from eaglebench.model.target import TargetOutput
+from eaglebench.records.observation import VerifyStep
 from eaglebench.spec.accept import accept_greedy
 from eaglebench.spec.drafter import ChainDrafter, Drafter, ExtendRow
 from eaglebench.spec.shape import NO_DRAFT, DraftShape

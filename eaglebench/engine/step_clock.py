@@ -1,6 +1,6 @@
 """Where the time of engine steps went, by kind of step."""
 
-from eaglebench.contracts.observation import StepTimes
+from eaglebench.records.observation import StepTimes
 
 
 class StepClock:

@@ -11,7 +11,7 @@ depends on the longest stop string and not on what has been written. Tokens with
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eaglebench.contracts.generation import FinishReason
+from eaglebench.records.generation import FinishReason
 
 Decode = Callable[[Sequence[int]], str]
 

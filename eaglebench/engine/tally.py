@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from eaglebench.contracts.observation import RequestCounters, VerifyStep
+from eaglebench.records.observation import RequestCounters, VerifyStep
 
 
 @dataclass(slots=True)

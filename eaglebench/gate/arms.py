@@ -4,9 +4,9 @@ The engine is exact, so every difference has a cause. A near-tie is none; anythi
 of the draft's or the target's state, whichever way the acceptance length moved.
 """
 
-from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.lengths import length_finding
 from eaglebench.gate.precision import are_too_many, too_close_to_tell
+from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.difference import Difference
 
 FAULTS = ("draft-state", "target-state")

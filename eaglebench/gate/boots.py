@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from math import expm1
 
-from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.rule import decide
+from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.throughput import LEAST_PAIRS, estimate_ratio, pairs_needed
 
 LogRatios = Mapping[tuple[str, str], Sequence[float]]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from eaglebench.contracts.snapshot import ArmCounts, Snapshot
+from eaglebench.records.snapshot import ArmCounts, Snapshot
 
 PORTABLE_DTYPE = "float64"
 PORTABLE = ("tokenizer_sha256", "dtype")

@@ -1,9 +1,9 @@
 """Verdicts on integers: the same code on the same questions gives the same ones."""
 
-from eaglebench.contracts.snapshot import ArmCounts, QuestionCounts
-from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.limits import limit_of
 from eaglebench.gate.policy import IMPLAUSIBLE, Policy, Rule
+from eaglebench.records.snapshot import ArmCounts, QuestionCounts
+from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.metrics import ACCEPTANCE, COUNTERS, OUTPUT, metric, relative_change
 
 

@@ -3,10 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from eaglebench.contracts.doubt import Doubt
-from eaglebench.contracts.knobs import BASELINE_ARM, CACHE_ARMS
-from eaglebench.contracts.snapshot import ArmCounts, Snapshot
-from eaglebench.contracts.verdict import Finding, Judgement, Verdict
 from eaglebench.gate.arms import judge_arm
 from eaglebench.gate.comparable import (
     exact_differences,
@@ -21,6 +17,10 @@ from eaglebench.gate.positions import judge_positions
 from eaglebench.gate.prompts import judge_length
 from eaglebench.gate.times import judge_times
 from eaglebench.gate.trust import doubt_findings
+from eaglebench.records.doubt import Doubt
+from eaglebench.records.knobs import BASELINE_ARM, CACHE_ARMS
+from eaglebench.records.snapshot import ArmCounts, Snapshot
+from eaglebench.records.verdict import Finding, Judgement, Verdict
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import ACCEPTANCE, THROUGHPUT
 

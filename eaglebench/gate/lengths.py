@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import ACCEPTANCE
 from eaglebench.stats.pairing import Pair, farthest_tier

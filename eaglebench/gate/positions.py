@@ -7,9 +7,9 @@ position, are corrected by Holm.
 
 from collections.abc import Sequence
 
-from eaglebench.contracts.snapshot import ArmCounts
-from eaglebench.contracts.verdict import Finding
 from eaglebench.gate.policy import Policy
+from eaglebench.records.snapshot import ArmCounts
+from eaglebench.records.verdict import Finding
 from eaglebench.stats.metrics import ACCEPTANCE, relative_change
 from eaglebench.stats.multiple import holm
 from eaglebench.stats.proportions import drop_p_value

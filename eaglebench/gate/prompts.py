@@ -1,9 +1,9 @@
 """Verdicts on acceptance where the machines differ: a claim about other prompts, by statistics."""
 
-from eaglebench.contracts.snapshot import ArmCounts
-from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.policy import DEFAULT_ALLOWED, IMPLAUSIBLE, Policy
 from eaglebench.gate.rule import decide
+from eaglebench.records.snapshot import ArmCounts
+from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.bootstrap import LEAST_QUESTIONS, LEAST_STEPS, length_interval
 from eaglebench.stats.metrics import ACCEPTANCE
 

@@ -1,6 +1,6 @@
 """The one rule for noisy metrics (`docs/methodology.md`): decide at half of what may be lost."""
 
-from eaglebench.contracts.verdict import Verdict
+from eaglebench.records.verdict import Verdict
 
 
 def decide(change: float, half_width: float | None, allowed: float) -> Verdict:

@@ -5,9 +5,9 @@ Here a clear difference is no fault by itself, it is what changed: its direction
 
 from dataclasses import replace
 
-from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.lengths import length_finding
 from eaglebench.gate.precision import are_too_many, too_close_to_tell
+from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.bootstrap import LengthInterval
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import NOT_PAIRED, PairClass

@@ -6,11 +6,11 @@ Two runs are never compared by tokens a second: their ratios are, and both are n
 from dataclasses import dataclass, replace
 from math import expm1, hypot
 
-from eaglebench.contracts.knobs import BASELINE_ARM
-from eaglebench.contracts.snapshot import PPM, ArmCounts, ArmNoise
-from eaglebench.contracts.verdict import Finding, Verdict
 from eaglebench.gate.policy import IMPLAUSIBLE, Policy
 from eaglebench.gate.rule import decide
+from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.records.snapshot import PPM, ArmCounts, ArmNoise
+from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.multiple import holm
 from eaglebench.stats.throughput import LEAST_PAIRS, pairs_needed, smallest_effect
 from eaglebench.stats.welch import one_sided

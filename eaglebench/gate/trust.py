@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from eaglebench.contracts.doubt import Doubt, DoubtKind
-from eaglebench.contracts.verdict import Finding
+from eaglebench.records.doubt import Doubt, DoubtKind
+from eaglebench.records.verdict import Finding
 
 _FAILURES: tuple[DoubtKind, ...] = ("failed", "aborted", "capacity")
 """Questions that should have been answered and were not; anything else is no measurement."""

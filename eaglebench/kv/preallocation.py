@@ -13,8 +13,8 @@ A request that holds enough already gets nothing, whatever the policy.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from eaglebench.contracts.knobs import Preallocation
 from eaglebench.kv.geometry import PageGeometry
+from eaglebench.records.knobs import Preallocation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

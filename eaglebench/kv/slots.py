@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eaglebench.contracts.knobs import Preallocation
 from eaglebench.errors import InvariantError
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.pages import PageAllocator
 from eaglebench.kv.preallocation import Demand, PageNeed, page_need
 from eaglebench.kv.tables import BlockTable
+from eaglebench.records.knobs import Preallocation
 
 _NO_PAGES = np.empty(0, dtype=np.int32)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 
-from eaglebench.contracts.backend import AcceleratorFacts
 from eaglebench.errors import UsageError
+from eaglebench.records.models import AcceleratorFacts
 
 _SEVERAL = frozenset({"auto", "balanced", "balanced_low_0", "sequential", "all"})
 """What `device_map` of `transformers` calls a spread over several devices."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from eaglebench.contracts.knobs import WINDOW_OFF, EngineKnobs, base_arm
+from eaglebench.records.knobs import WINDOW_OFF, EngineKnobs, base_arm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

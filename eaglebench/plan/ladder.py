@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-from eaglebench.contracts.backend import Tokenizer
 from eaglebench.errors import UsageError
 from eaglebench.plan.conversation import Conversation, Turn
 from eaglebench.plan.questions import Question
 from eaglebench.plan.suite import LadderWorkload, PagedLadderWorkload
+from eaglebench.records.tokenizer import Tokenizer
 
 _UNIT = re.compile(r"\w+|[^\w\s]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")

@@ -7,9 +7,13 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from eaglebench.contracts.faults import FAULTS
-from eaglebench.contracts.generation import SamplingRule
-from eaglebench.contracts.knobs import (
+from eaglebench.errors import UsageError
+from eaglebench.plan.cell import Cell, SkippedCell, cell_id
+from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
+from eaglebench.plan.explain import unknown_name
+from eaglebench.records.faults import FAULTS
+from eaglebench.records.generation import SamplingRule
+from eaglebench.records.knobs import (
     AUTO,
     PREALLOCATIONS,
     WINDOW_OFF,
@@ -17,10 +21,6 @@ from eaglebench.contracts.knobs import (
     Preallocation,
     base_arm,
 )
-from eaglebench.errors import UsageError
-from eaglebench.plan.cell import Cell, SkippedCell, cell_id
-from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
-from eaglebench.plan.explain import unknown_name
 
 CHUNK_OFF = -1
 """How users write "no chunked prefill" (SGLang's spelling)."""

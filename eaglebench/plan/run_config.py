@@ -4,12 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from eaglebench.contracts.generation import SamplingRule
-from eaglebench.contracts.knobs import ARMS, BASELINE_ARM, base_arm
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import explain_validation
 from eaglebench.plan.matrix import Limits, MatrixSpec
 from eaglebench.plan.pairs import PairRange, parse_share
+from eaglebench.records.generation import SamplingRule
+from eaglebench.records.knobs import ARMS, BASELINE_ARM, base_arm
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from eaglebench.contracts.backend import Tokenizer
 from eaglebench.errors import UsageError
 from eaglebench.plan.conversation import Conversation, PromptKind, Turn
 from eaglebench.plan.ladder import (
@@ -24,6 +23,7 @@ from eaglebench.plan.suite import (
     SharedPrefixWorkload,
     Workload,
 )
+from eaglebench.records.tokenizer import Tokenizer
 
 _RULES = (
     "Answer in plain language.",

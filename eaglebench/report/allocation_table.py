@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.records.knobs import EngineKnobs
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.phrases import number
 from eaglebench.report.rows import Row

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from eaglebench.contracts.knobs import BASELINE_ARM
-from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.rows import Row
 from eaglebench.report.sweep_tables import shape_text

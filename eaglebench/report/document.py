@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from eaglebench.contracts.doubt import Doubt
-from eaglebench.contracts.measured import MeasuredRun
-from eaglebench.contracts.verdict import Judgement
+from eaglebench.records.doubt import Doubt
+from eaglebench.records.measured import MeasuredRun
+from eaglebench.records.verdict import Judgement
 from eaglebench.report.rows import Row
 from eaglebench.stats.sweep import Sweep
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from eaglebench.contracts.faults import FAULTS
-from eaglebench.contracts.knobs import base_arm
+from eaglebench.records.faults import FAULTS
+from eaglebench.records.knobs import base_arm
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.phrases import (

@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eaglebench.contracts.verdict import BY_WEIGHT, Judgement
+from eaglebench.records.verdict import BY_WEIGHT, Judgement
 from eaglebench.report.charts import chart_data
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.html_tables import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from eaglebench.contracts.knobs import BASELINE_ARM
-from eaglebench.contracts.verdict import BY_WEIGHT, Finding, Judgement
+from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement
 from eaglebench.report.leads import LEADS, leads_text
 from eaglebench.report.rows import Row, questions_answered
 from eaglebench.report.text_table import TextTable

@@ -6,7 +6,7 @@ from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import one_line, xml_text
 from eaglebench.report.phrases import fact_text

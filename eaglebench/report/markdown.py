@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eaglebench.contracts.verdict import Finding
+from eaglebench.records.verdict import Finding
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import markdown_text
 from eaglebench.report.leads import LEADS, leads_text

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.report.rows import Row
 from eaglebench.stats.acceptance import acceptance_by_context, pool
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from math import expm1, isfinite
 from typing import Any
 
-from eaglebench.contracts.knobs import BASELINE_ARM
-from eaglebench.contracts.measured import MeasuredRun
-from eaglebench.contracts.verdict import BY_WEIGHT, Finding, Judgement, Verdict
+from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.records.measured import MeasuredRun
+from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement, Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
 from eaglebench.report.verdicts import questions_text

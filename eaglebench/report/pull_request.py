@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from eaglebench.contracts.knobs import BASELINE_ARM
-from eaglebench.contracts.verdict import BY_WEIGHT
+from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.records.verdict import BY_WEIGHT
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import markdown_text, one_line
 from eaglebench.report.paste import paste_lines

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eaglebench.contracts.knobs import BASELINE_ARM, FAULT_ARMS
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.records.knobs import BASELINE_ARM, FAULT_ARMS
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.acceptance import Counts, Speed, acceptance_by_position
 from eaglebench.stats.difference import Difference, Side, make_difference
 from eaglebench.stats.occupancy import occupancy

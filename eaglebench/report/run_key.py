@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from eaglebench.contracts.measured import MeasuredRun
+from eaglebench.records.measured import MeasuredRun
 
 NO_HEAD = "no head"
 _PATHS = ("/", ".", "~", "\\")

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eaglebench.contracts.measured import MeasuredTurn
-from eaglebench.contracts.observation import VerifyStep
+from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.observation import VerifyStep
 from eaglebench.stats.pairing import NOT_PAIRED, Pair
 from eaglebench.stats.tau import Tau
 

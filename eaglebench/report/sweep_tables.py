@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import exp, expm1
 
-from eaglebench.contracts.knobs import DraftKnobs
+from eaglebench.records.knobs import DraftKnobs
 from eaglebench.report.phrases import NO_VALUE, number
 from eaglebench.report.text_table import TextTable
 from eaglebench.stats.sweep import Fastest, Sweep, SweptCell

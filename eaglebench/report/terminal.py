@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eaglebench.contracts.knobs import BASELINE_ARM
+from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.report.leads import LEADS, leads_text
 from eaglebench.report.paste import paste_lines
 from eaglebench.report.rows import Row

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eaglebench.contracts.verdict import BY_WEIGHT, Finding, Judgement, Verdict
+from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement, Verdict
 from eaglebench.report.terminal import WIDE
 from eaglebench.stats.metrics import ACCEPTANCE
 

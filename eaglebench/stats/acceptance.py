@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log
 
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
-from eaglebench.contracts.observation import VerifyStep
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.records.observation import VerifyStep
 
 SHORT_CONTEXT = 256
 """Tokens of the shortest class of contexts."""

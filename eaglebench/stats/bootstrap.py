@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eaglebench.contracts.snapshot import QuestionCounts
+from eaglebench.records.snapshot import QuestionCounts
 from eaglebench.stats.resampling import RESAMPLES, SEED
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.acceptance import Counts, Speed, pool, speed, split_ratio
 from eaglebench.stats.pairing import Pair, PairClass, pair_turns
 from eaglebench.stats.signflip import sign_flip_p_value

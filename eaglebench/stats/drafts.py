@@ -7,7 +7,7 @@ changes nothing else.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.stats.prefix import common_roots
 
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eaglebench.contracts.knobs import AGAIN
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
+from eaglebench.records.knobs import AGAIN
+from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
 from eaglebench.stats.acceptance import pool
 from eaglebench.stats.throughput import (
     RatioEstimate,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from eaglebench.contracts.measured import MeasuredBlock
+from eaglebench.records.measured import MeasuredBlock
 
 
 def occupancy(blocks: Iterable[MeasuredBlock]) -> float | None:

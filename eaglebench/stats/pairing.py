@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eaglebench.contracts.measured import MeasuredTurn
-from eaglebench.contracts.observation import VerifyStep
+from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.observation import VerifyStep
 from eaglebench.stats.prefix import CommonPrefix, common_prefix, common_roots
 from eaglebench.stats.tau import Side, Tau
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eaglebench.contracts.measured import MeasuredTurn
-from eaglebench.contracts.observation import VerifyStep
+from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.observation import VerifyStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

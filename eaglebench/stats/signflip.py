@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.stats.resampling import RESAMPLES, SEED
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from eaglebench.contracts.knobs import BASELINE_ARM
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
-from eaglebench.contracts.snapshot import PPM, ArmCounts, ArmNoise, QuestionCounts, Snapshot
+from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
+from eaglebench.records.snapshot import PPM, ArmCounts, ArmNoise, QuestionCounts, Snapshot
 from eaglebench.stats.acceptance import Counts, accepted_at, pool, speed
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 from eaglebench.stats.trust import doubts_of

@@ -11,8 +11,8 @@ out among the other cells (Bonferroni).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eaglebench.contracts.knobs import CACHE_ARMS, DraftKnobs
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.records.knobs import CACHE_ARMS, DraftKnobs
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.acceptance import (
     Counts,
     Speed,

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eaglebench.contracts.backend import NumericNoise
-from eaglebench.contracts.measured import MeasuredTurn
-from eaglebench.contracts.observation import VerifyStep
+from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.models import NumericNoise
+from eaglebench.records.observation import VerifyStep
 
 Side = Literal["target", "draft"]
 GAP_FACTOR = 10

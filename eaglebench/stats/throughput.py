@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import expm1, log
 from typing import Any
 
-from eaglebench.contracts.measured import MeasuredBlock
+from eaglebench.records.measured import MeasuredBlock
 from eaglebench.stats.resampling import RESAMPLES, SEED
 
 ALPHA = 0.01

@@ -1,15 +1,15 @@
 """The one place that says which results of a run can't be trusted, and why.
 
-Notes, exit statuses, baselines and the gate all ask here (`contracts/doubt.py` names the kinds).
+Notes, exit statuses, baselines and the gate all ask here (`records/doubt.py` names the kinds).
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from eaglebench.contracts.doubt import EVERYWHERE, Doubt, DoubtKind
-from eaglebench.contracts.knobs import CACHE_ARMS, base_arm
-from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
+from eaglebench.records.doubt import EVERYWHERE, Doubt, DoubtKind
+from eaglebench.records.knobs import CACHE_ARMS, base_arm
+from eaglebench.records.measured import MeasuredRun, MeasuredTurn
 from eaglebench.stats.acceptance import pool
 
 LEAST_STEPS = 32

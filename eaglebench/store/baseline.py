@@ -11,16 +11,16 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from eaglebench.contracts.doubt import Doubt
-from eaglebench.contracts.snapshot import (
+from eaglebench.errors import InputFileError, NothingMeasuredError, UsageError
+from eaglebench.files import is_file, make_folder, parse_json, read_text, user_path, write_text
+from eaglebench.records.doubt import Doubt
+from eaglebench.records.snapshot import (
     AL_DEFINITION,
     ArmCounts,
     ArmNoise,
     QuestionCounts,
     Snapshot,
 )
-from eaglebench.errors import InputFileError, NothingMeasuredError, UsageError
-from eaglebench.files import is_file, make_folder, parse_json, read_text, user_path, write_text
 from eaglebench.store.baseline_lines import (
     BASELINE_SCHEMA,
     LINE,

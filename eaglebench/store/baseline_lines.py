@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from eaglebench.contracts.doubt import DoubtKind
-from eaglebench.contracts.snapshot import AL_DEFINITION
+from eaglebench.records.doubt import DoubtKind
+from eaglebench.records.snapshot import AL_DEFINITION
 from eaglebench.store.records import MOST
 
 BASELINE_SCHEMA = 1
@@ -85,7 +85,7 @@ class CellLine(_Line):
 
     @model_validator(mode="after")
     def _counts_agree(self) -> Self:
-        """The identities of `contracts/observation.py`, as far as the line holds their terms."""
+        """The identities of `records/observation.py`, as far as the line holds their terms."""
         counts = {"accepted_at": sum(self.accepted_at), **self.counters}
         steps = counts["verify_steps"]
         if self.num_drafts > steps or counts.get("num_drafts", self.num_drafts) != self.num_drafts:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from math import nan
 
-from eaglebench.contracts.knobs import DraftKnobs
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
-from eaglebench.contracts.observation import RequestCounters, StepTimes, VerifyStep
+from eaglebench.records.knobs import DraftKnobs
+from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
+from eaglebench.records.observation import RequestCounters, StepTimes, VerifyStep
 from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
 from eaglebench.store.run_folder import RunFolder
 

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from hashlib import sha256
 from math import isfinite
 
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.contracts.observation import RequestObservation
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.observation import RequestObservation
 from eaglebench.store.records import StepRecord, TurnRecord
 
 

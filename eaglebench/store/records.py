@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from eaglebench.contracts.generation import FinishReason
+from eaglebench.records.generation import FinishReason
 
 SCHEMA_VERSION = 1
 
@@ -70,7 +70,7 @@ def _short(value: object) -> str:
 
 
 class TurnRecord(_Counted):
-    """One answered (or failed) turn. Counter meanings: `contracts/observation.py`."""
+    """One answered (or failed) turn. Counter meanings: `records/observation.py`."""
 
     run_id: str
     cell_id: str
@@ -130,7 +130,7 @@ class TurnRecord(_Counted):
 
     @model_validator(mode="after")
     def _counts_agree(self) -> Self:
-        """The identities of `contracts/observation.py`; a line that breaks one is not a record."""
+        """The identities of `records/observation.py`; a line that breaks one is not a record."""
         emitted = self.accepted + self.bonus - self.overrun
         checks = {
             "output_tokens = ids": self.output_tokens == len(self.output_token_ids),

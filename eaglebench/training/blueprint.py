@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from eaglebench.contracts.training import TrainingRecipe
 from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.model.heads.aux_layers import (
     count_as_output,
@@ -22,6 +21,7 @@ from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.places import EMBEDDING, LAYER
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
+from eaglebench.training.recipe import TrainingRecipe
 from eaglebench.training.trainable import HeadSize, TrainableHead
 
 _BLOCKS = {

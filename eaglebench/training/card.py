@@ -1,8 +1,8 @@
 """The card of a trained head: what it is, how it was made, and how good it was found to be."""
 
-from eaglebench.contracts.training import Acceptance, TrainingReport
-from eaglebench.contracts.training import TrainingRecipe as Recipe
 from eaglebench.training.blueprint import Blueprint
+from eaglebench.training.recipe import Acceptance, TrainingReport
+from eaglebench.training.recipe import TrainingRecipe as Recipe
 
 
 def write_card(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import torch
 
-from eaglebench.contracts.training import Acceptance
 from eaglebench.training.conversation import Conversation
+from eaglebench.training.recipe import Acceptance
 from eaglebench.training.shelf import Shelf
 from eaglebench.training.trainable import TrainableHead
 from eaglebench.training.training_time_test import LevelScore, TrainingTimeTest

@@ -20,13 +20,6 @@ import torch
 from safetensors.torch import save_file
 from transformers.utils.logging import disable_progress_bar
 
-from eaglebench.contracts.training import (
-    TrainingFiles,
-    TrainingListener,
-    TrainingMachine,
-    TrainingRecipe,
-    TrainingReport,
-)
 from eaglebench.errors import StorageError, UsageError
 from eaglebench.model.device import resolve_device
 from eaglebench.model.heads.layer import make_rotary
@@ -50,6 +43,13 @@ from eaglebench.training.examiner import measure_acceptance
 from eaglebench.training.frame import ChatFrame, read_frame
 from eaglebench.training.openings import FIRST_TURNS, LATER_TURNS
 from eaglebench.training.overlap import OverlapFilter
+from eaglebench.training.recipe import (
+    TrainingFiles,
+    TrainingListener,
+    TrainingMachine,
+    TrainingRecipe,
+    TrainingReport,
+)
 from eaglebench.training.shelf import Shelf
 from eaglebench.training.teacher import Teacher
 from eaglebench.training.trainer import Trainer, load_checkpoint, save_checkpoint

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from eaglebench.contracts.training import Acceptance, TrainingRecipe
 from eaglebench.errors import UsageError
 from eaglebench.training.conversation import Conversation
 from eaglebench.training.corpus import batches
 from eaglebench.training.examiner import count_accepted
 from eaglebench.training.optimizer import Optimizers, Rates
+from eaglebench.training.recipe import Acceptance, TrainingRecipe
 from eaglebench.training.shelf import Shelf
 from eaglebench.training.trainable import TrainableHead
 from eaglebench.training.training_time_test import TrainingTimeTest, decayed

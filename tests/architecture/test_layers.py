@@ -4,7 +4,7 @@ import pytest
 
 from tests.architecture.source import Source, imports_of, parse, sources
 
-VOCABULARY = {"contracts", "errors", "files", "foreign", "clock"}
+VOCABULARY = {"records", "errors", "files", "foreign", "clock"}
 MAY_IMPORT: dict[str, set[str]] = {  # besides the vocabulary, which everyone may import
     "kv": set(),
     "model": {"kv"},
@@ -16,10 +16,10 @@ MAY_IMPORT: dict[str, set[str]] = {  # besides the vocabulary, which everyone ma
     "store": set(),
     "plan": set(),
     "stats": set(),
-    "harness": {"plan", "store", "backends"},
+    "bench": {"plan", "store", "backends"},
     "gate": {"stats"},
     "report": {"stats"},
-    "cli": {"harness", "plan", "store", "stats", "gate", "report", "assets", "backends"},
+    "cli": {"bench", "plan", "store", "stats", "gate", "report", "assets", "backends", "training"},
     "__main__": {"cli"},
 }
 TORCH_ALLOWED = (
@@ -155,7 +155,7 @@ def test_imports_are_absolute() -> None:
     [
         ("eaglebench/kv/x.py", "from eaglebench.engine.step import run", forbidden_imports),
         ("eaglebench/stats/x.py", "def f():\n    import eaglebench.store.lines", forbidden_imports),
-        ("eaglebench/report/x.py", "from eaglebench import harness", forbidden_imports),
+        ("eaglebench/report/x.py", "from eaglebench import bench", forbidden_imports),
         ("eaglebench/store/x.py", "def f():\n    from torch import nn", heavy_imports),
         ("eaglebench/kv/keys.py", "import torch.nn", heavy_imports),
         ("eaglebench/kv/x.py", "from eaglebench.kv.pages import _runs", private_imports),

@@ -10,7 +10,7 @@ import pytest
 from tests.architecture.source import sources
 
 HEAVY = ("torch", "transformers", "pandas", "datasets", "pyarrow", "scipy")
-LIGHT_PACKAGES = ("contracts", "store", "stats", "plan", "report", "harness", "assets", "cli")
+LIGHT_PACKAGES = ("records", "store", "stats", "plan", "report", "bench", "assets", "cli")
 HELP_LIMIT_S = 5.0
 """Far above what it takes (a fifth of a second), because other tests may hold the processors."""
 

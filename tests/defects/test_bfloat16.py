@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from eaglebench.contracts.measured import MeasuredTurn
 from eaglebench.engine.noise import measure_noise
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.stats.pairing import Pair, pair_turns
 from eaglebench.stats.tau import Tau, close_shares, thresholds
 from tests.engines import make_engine, make_knobs, make_request, run_all, tiny_models

@@ -9,9 +9,9 @@ from functools import cache
 import pytest
 from allpairspy import AllPairs
 
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.oracle import greedy_decode
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.observation import RequestObservation
 from tests.engines import make_engine, make_knobs, make_request, make_rule, run_all, tiny_models
 from tests.prompts import shared_prefix_prompts
 

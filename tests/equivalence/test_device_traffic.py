@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from eaglebench.contracts.generation import Sampling
+from eaglebench.records.generation import Sampling
 from tests.device_traffic import DeviceTraffic
 from tests.engines import make_engine, make_knobs, make_request
 from tests.linear_runs import windowed_models

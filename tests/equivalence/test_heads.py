@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import cold_draft_pool, greedy_decode
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.loading import load_head
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.observation import RequestObservation
 from tests.engines import (
     TINY_HEAD,
     make_engine,

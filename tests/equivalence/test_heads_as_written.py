@@ -14,12 +14,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.models import Models
 from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.plan_row import PlanRow
 from eaglebench.model.target import Target
+from eaglebench.records.observation import RequestObservation
 from tests.engines import TINY_HEAD, make_engine, make_knobs, make_request, run_all, tiny_models
 from tests.head_runs import read_against
 from tests.plain_reading import PlainRead

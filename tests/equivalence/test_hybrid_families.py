@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target, TargetOutput
+from eaglebench.records.observation import RequestObservation
 from eaglebench.spec.proposal import ROOT, Proposal
 from tests.checkpoints import publish_eagle1
 from tests.engines import make_engine, make_knobs, make_request

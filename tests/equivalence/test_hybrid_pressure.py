@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.oracle import greedy_decode
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.observation import RequestObservation
 from tests.engines import hybrid_models, make_engine, make_knobs, make_request, make_rule, run_all
 from tests.prompts import question_prompts
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from eaglebench.contracts.generation import GenerationRequest, Sampling
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.engine import Engine
+from eaglebench.records.generation import GenerationRequest, Sampling
+from eaglebench.records.observation import RequestObservation
 from tests.engines import make_engine, make_knobs, make_request, run_all
 from tests.poison import poisoned_models
 from tests.prompts import question_prompts

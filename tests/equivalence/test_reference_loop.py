@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from eaglebench.contracts.observation import RequestObservation
+from eaglebench.records.observation import RequestObservation
 from tests.engines import (
     TINY,
     TINY_HEAD,

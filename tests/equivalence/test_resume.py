@@ -14,10 +14,10 @@ import pytest
 
 from eaglebench.backends.embedded import EmbeddedRuntime
 from eaglebench.backends.loading import load_embedded
-from eaglebench.contracts.backend import ModelChoice
-from eaglebench.contracts.knobs import ARMS
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.questions import read_question_file
+from eaglebench.records.knobs import ARMS
+from eaglebench.records.models import ModelChoice
 from eaglebench.store.run_folder import RunFolder
 from tests.engines import TINY, TINY_HEAD
 from tests.sessions import make_cell, make_folder, make_session, make_talk

@@ -14,11 +14,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from eaglebench.contracts.generation import GenerationRequest, Sampling, SamplingRule
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.choosing import make_sampler
 from eaglebench.engine.oracle import dense_logits, greedy_decode
 from eaglebench.errors import UsageError
+from eaglebench.records.generation import GenerationRequest, Sampling, SamplingRule
+from eaglebench.records.observation import RequestObservation
 from tests.engines import hybrid_models, make_engine, make_knobs, make_request, make_rule, run_all
 from tests.engines import tiny_models as tiny
 from tests.prompts import shared_prefix_prompts

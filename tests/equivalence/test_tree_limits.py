@@ -10,12 +10,12 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import greedy_decode
 from eaglebench.errors import UsageError
 from eaglebench.model.heads.loading import load_head
+from eaglebench.records.observation import RequestObservation
 from eaglebench.spec.shape import DraftShape
 from tests.engines import TINY_HEAD, make_engine, make_knobs, make_request, make_rule, tiny_models
 from tests.prompts import shared_prefix_prompts

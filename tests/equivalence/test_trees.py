@@ -13,13 +13,13 @@ import torch
 from allpairspy import AllPairs
 from torch import Tensor
 
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import cold_draft_pool, cold_target_pool, greedy_decode
 from eaglebench.engine.request import EngineRequest
 from eaglebench.plan.draft_shape import usual_draft_tokens
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.observation import RequestObservation
 from eaglebench.spec.proposal import ROOT, Proposal
 from tests.engines import (
     hybrid_models,

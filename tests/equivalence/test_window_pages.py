@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 
-from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.kv.window import PagePairAllocator, slots_in_front
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target, TargetOutput
+from eaglebench.records.knobs import EngineKnobs
 from tests.checkpoints import publish_eagle1
 from tests.engines import make_engine, make_knobs, make_request
 from tests.hybrids import make_hybrid

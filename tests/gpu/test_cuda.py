@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import greedy_decode
 from eaglebench.model.attention import BACKENDS, AttentionForm, make_attention
@@ -18,6 +17,7 @@ from eaglebench.model.attention_plan import make_plan
 from eaglebench.model.device import accelerator_facts
 from eaglebench.model.plan_row import PlanRow, Tree
 from eaglebench.model.target import Target
+from eaglebench.records.observation import RequestObservation
 from tests.engines import (
     make_engine,
     make_knobs,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredRun
+from eaglebench.records.measured import MeasuredRun
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.html import render_html
 from eaglebench.report.html_tables import partings_table

@@ -17,10 +17,10 @@ import torch
 from eaglebench.assets.fetch import asset_path, is_present
 from eaglebench.backends.embedded import EmbeddedRuntime
 from eaglebench.backends.loading import load_embedded
-from eaglebench.contracts.backend import ModelChoice
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.contracts.observation import RequestObservation
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.models import ModelChoice
+from eaglebench.records.observation import RequestObservation
 
 REFERENCE = Path(os.environ.get("EAGLEBENCH_REFERENCE", "no reference file"))
 NEAR_TIE = 1e-3

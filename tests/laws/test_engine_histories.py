@@ -15,7 +15,6 @@ import torch
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import cold_draft_pool, cold_target_pool, greedy_decode
@@ -23,6 +22,7 @@ from eaglebench.engine.request import EngineRequest
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool, LayerPools
 from eaglebench.kv.window import PagePairAllocator
+from eaglebench.records.observation import RequestObservation
 from eaglebench.spec.shape import DraftShape
 from tests.engines import (
     hybrid_models,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import eaglebench
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.engine.engine import Engine
 from eaglebench.kv.audit import audit
+from eaglebench.records.observation import RequestObservation
 from tests.counting_models import counting_models
 from tests.engines import make_engine, make_knobs, make_request
 

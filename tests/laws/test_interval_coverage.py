@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eaglebench.contracts.snapshot import QuestionCounts
 from eaglebench.gate.rule import decide
+from eaglebench.records.snapshot import QuestionCounts
 from eaglebench.stats.bootstrap import length_interval
 from eaglebench.stats.throughput import estimate_ratio
 

@@ -20,7 +20,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from eaglebench.contracts.knobs import PREALLOCATIONS, Preallocation
 from eaglebench.errors import EaglebenchError
 from eaglebench.kv.audit import OwnedView, audit
 from eaglebench.kv.geometry import PageGeometry
@@ -30,6 +29,7 @@ from eaglebench.kv.preallocation import Demand
 from eaglebench.kv.prefix_cache import PrefixCache, PrefixLock
 from eaglebench.kv.slots import SlotAllocator
 from eaglebench.kv.tables import BlockTable
+from eaglebench.records.knobs import PREALLOCATIONS, Preallocation
 
 MAX_RUNNING = 4
 MAX_TOKENS = 90

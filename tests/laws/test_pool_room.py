@@ -4,8 +4,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import UsageError
+from eaglebench.records.knobs import EngineKnobs
 from tests.dry_engine import DryEngine, pools, tokens_of
 
 MANY = settings(max_examples=200, deadline=None)

@@ -7,9 +7,9 @@ import torch
 from safetensors.torch import save_file
 from transformers import LlamaForCausalLM
 
-from eaglebench.contracts.training import TrainingRecipe
 from eaglebench.model.target import Target
 from eaglebench.training.blueprint import new_blueprint, published_tensors
+from eaglebench.training.recipe import TrainingRecipe
 from eaglebench.training.trainable import TrainableHead
 from tools.train_tiny.head_training import AUX_LAYER_IDS
 from tools.train_tiny.target import HIDDEN

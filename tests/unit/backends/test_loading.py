@@ -9,10 +9,10 @@ import pytest
 
 from eaglebench.backends.loading import load_embedded
 from eaglebench.backends.profiling import profile_to
-from eaglebench.contracts.backend import ModelChoice
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import UsageError
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.models import ModelChoice
 from tests.engines import TINY, TINY_HEAD
 
 

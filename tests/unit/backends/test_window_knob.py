@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from eaglebench.backends.loading import load_embedded
-from eaglebench.contracts.backend import ModelChoice
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.knobs import WINDOW_OFF, EngineKnobs
 from eaglebench.errors import UsageError
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.knobs import WINDOW_OFF, EngineKnobs
+from eaglebench.records.models import ModelChoice
 from tests.engines import TINY, TINY_HEAD
 from tests.prompts import question_prompts
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from eaglebench.cli import measure
 from eaglebench.cli.main import main
-from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.records.knobs import EngineKnobs
 from eaglebench.store.run_folder import RunFolder, find_run
 from eaglebench.store.run_lock import writing
 from tests.fakes import ScriptedBackend, ScriptedRuntime

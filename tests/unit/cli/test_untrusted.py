@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from eaglebench.cli.main import main
-from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.files import write_text
+from eaglebench.records.knobs import EngineKnobs
 from tests.fakes import Plant, ScriptedBackend, ScriptedRuntime
 
 RUN = ("run", "tiny", "-o", "out", "--progress", "none", "--question-file", "questions.jsonl")

@@ -1,6 +1,6 @@
 """Who runs, who waits, who has to go: the numbers worked out by hand."""
 
-from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.records.knobs import EngineKnobs
 from tests.dry_engine import TOKEN, DryEngine, tokens_of
 
 ALL_ACCEPTED = (TOKEN,) * 4

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.records.knobs import EngineKnobs
 from tests.dry_engine import TOKEN, DryEngine, tokens_of
 
 ALL_ACCEPTED = (TOKEN,) * 4

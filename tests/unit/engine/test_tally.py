@@ -1,7 +1,7 @@
 """Counts of one request, from steps made by hand."""
 
-from eaglebench.contracts.observation import VerifyStep
 from eaglebench.engine.tally import Tally
+from eaglebench.records.observation import VerifyStep
 
 
 def make_step(num_drafted: int, accepted: int, emitted: int) -> VerifyStep:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredTurn
-from eaglebench.contracts.verdict import Verdict
 from eaglebench.gate.arms import judge_arm
 from eaglebench.gate.runs import judge_runs
+from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.verdict import Verdict
 from eaglebench.stats.difference import Difference, Side, make_difference
 from eaglebench.stats.tau import Tau
 from tests.turns import make_step, make_turn

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.contracts.snapshot import ArmCounts, Snapshot
 from eaglebench.gate.comparable import other_prompts, workload_differences
 from eaglebench.gate.decide import judge
 from eaglebench.gate.policy import EXACT_RULES, Policy
+from eaglebench.records.snapshot import ArmCounts, Snapshot
 from tests.snapshots import make_arm, make_question, make_snapshot
 
 EXACT = Policy(rules=EXACT_RULES)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.contracts.snapshot import ArmNoise
-from eaglebench.contracts.verdict import Judgement, Verdict
 from eaglebench.errors import UsageError
 from eaglebench.gate.decide import judge
 from eaglebench.gate.policy import EXACT_RULES, Policy, parse_rules
+from eaglebench.records.snapshot import ArmNoise
+from eaglebench.records.verdict import Judgement, Verdict
 from tests.snapshots import make_arm, make_question, make_snapshot, slower
 
 EXACT = Policy(rules=EXACT_RULES)

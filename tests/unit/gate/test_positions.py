@@ -2,9 +2,9 @@
 
 import pytest
 
-from eaglebench.contracts.verdict import Judgement, Verdict
 from eaglebench.gate.decide import judge
 from eaglebench.gate.policy import Policy, parse_rules
+from eaglebench.records.verdict import Judgement, Verdict
 from tests.snapshots import make_arm, make_snapshot
 
 

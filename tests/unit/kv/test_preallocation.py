@@ -2,9 +2,9 @@
 
 import pytest
 
-from eaglebench.contracts.knobs import PREALLOCATIONS, Preallocation
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.preallocation import Demand, page_need
+from eaglebench.records.knobs import PREALLOCATIONS, Preallocation
 
 PAGE_SIZE = 4
 

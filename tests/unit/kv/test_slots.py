@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from eaglebench.contracts.knobs import Preallocation
 from eaglebench.errors import InvariantError
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.pages import PageAllocator
 from eaglebench.kv.preallocation import Demand
 from eaglebench.kv.slots import SlotAllocator
 from eaglebench.kv.tables import BlockTable
+from eaglebench.records.knobs import Preallocation
 
 PAGE_SIZE = 4
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from eaglebench.contracts.knobs import EngineKnobs
 from eaglebench.errors import InputFileError, UsageError
 from eaglebench.plan.cell import cell_id
 from eaglebench.plan.draft_shape import draft_shape_problem, most_draft_tokens
 from eaglebench.plan.matrix import Expansion, Limits, MatrixSpec, expand
 from eaglebench.plan.matrix_file import read_matrix_file
+from eaglebench.records.knobs import EngineKnobs
 
 
 def make_expansion(

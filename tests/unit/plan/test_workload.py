@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.contracts.backend import Tokenizer
 from eaglebench.errors import InputFileError, UsageError
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.questions import Question
 from eaglebench.plan.suite import Suite, load_suite, read_suite, suite_names
 from eaglebench.plan.workload import WorkloadInputs, make_conversations
+from eaglebench.records.tokenizer import Tokenizer
 
 _FIRST = (
     "Question {0} has a first sentence of quite a few different words, number {0} at the end. "

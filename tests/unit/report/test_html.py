@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredRun
-from eaglebench.contracts.verdict import Finding, Judgement
+from eaglebench.records.measured import MeasuredRun
+from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.html import render_html
 from eaglebench.report.html_tables import HtmlTable, partings_table, runs_table

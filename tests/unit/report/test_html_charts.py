@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredRun
+from eaglebench.records.measured import MeasuredRun
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.charts import chart_data
 from tests.html_documents import make_document, make_run

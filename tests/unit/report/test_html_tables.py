@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredRun
-from eaglebench.contracts.observation import VerifyStep
-from eaglebench.contracts.verdict import Finding, Judgement
+from eaglebench.records.measured import MeasuredRun
+from eaglebench.records.observation import VerifyStep
+from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.charts import chart_data
 from eaglebench.report.html_tables import facts_table, findings_table, partings_table, runs_table
 from eaglebench.report.rows import Row, make_rows

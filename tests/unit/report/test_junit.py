@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from junitparser import JUnitXml
 
-from eaglebench.contracts.verdict import Finding, Verdict
+from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.junit import render_junit
 from tests.unit.report.toy_documents import (

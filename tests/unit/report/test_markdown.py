@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from eaglebench.contracts.verdict import Finding
+from eaglebench.records.verdict import Finding
 from eaglebench.report.markdown import render_markdown
 from tests.fakes import Plant
 from tests.sessions import make_talk

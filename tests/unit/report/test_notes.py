@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.report.notes import (
     context_notes,
     head_notes,

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from eaglebench.contracts.verdict import Finding
+from eaglebench.records.verdict import Finding
 from eaglebench.report.pull_request import render_pull_request
 from tests.fakes import Plant
 from tests.sessions import make_talk

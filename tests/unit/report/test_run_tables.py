@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from eaglebench.contracts.faults import FAULTS
-from eaglebench.contracts.knobs import FAULT_ARMS
 from eaglebench.plan.cell import Cell
+from eaglebench.records.faults import FAULTS
+from eaglebench.records.knobs import FAULT_ARMS
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.markdown import render_markdown
 from eaglebench.report.pull_request import render_pull_request

@@ -6,9 +6,9 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from eaglebench.contracts.verdict import Finding, Judgement
 from eaglebench.gate.decide import judge_run
 from eaglebench.plan.conversation import Conversation
+from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.acceptance import pool

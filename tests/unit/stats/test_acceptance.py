@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
-from eaglebench.contracts.observation import StepTimes
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.records.observation import StepTimes
 from eaglebench.stats.acceptance import (
     acceptance_by_context,
     acceptance_by_position,

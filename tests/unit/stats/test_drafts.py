@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.stats.drafts import OtherDrafts, count_other_drafts
 from eaglebench.store.decode import measured_turns
 from tests.fakes import ScriptedRuntime

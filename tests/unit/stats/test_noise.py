@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from eaglebench.contracts.measured import MeasuredRun
+from eaglebench.records.measured import MeasuredRun
 from eaglebench.stats.noise import measure_noise
 from eaglebench.store.decode import measured_run
 from tests.fakes import ScriptedRuntime

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredTurn
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.stats.pairing import Pair, PairClass, first_parting, pair_turns
 from eaglebench.stats.tau import Tau
 from eaglebench.store.decode import measured_turns

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredTurn
-from eaglebench.contracts.observation import VerifyStep
+from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.observation import VerifyStep
 from eaglebench.stats.drafts import OtherDrafts, count_other_drafts
 from eaglebench.stats.pairing import PairClass, Parting, first_parting, pair_turns
 from eaglebench.stats.prefix import common_prefix

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
-from eaglebench.contracts.observation import StepTimes
 from eaglebench.plan.run_config import option_defaults
+from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
+from eaglebench.records.observation import StepTimes
 from eaglebench.stats.snapshot import NOT_WORK, make_snapshot, workload_of
 from tests.turns import make_step, make_turn
 

@@ -5,9 +5,9 @@ from math import exp, log
 
 import pytest
 
-from eaglebench.contracts.knobs import DraftKnobs
-from eaglebench.contracts.measured import MeasuredBlock, MeasuredTurn
-from eaglebench.contracts.observation import RequestCounters, StepTimes
+from eaglebench.records.knobs import DraftKnobs
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.records.observation import RequestCounters, StepTimes
 from eaglebench.stats.sweep import Sweep, make_sweeps
 
 CHAIN = DraftKnobs(2, 1, 3)

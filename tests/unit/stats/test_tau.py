@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eaglebench.contracts.backend import NumericNoise
+from eaglebench.records.models import NumericNoise
 from eaglebench.stats.tau import CloseShares, Tau, close_shares, thresholds
 from tests.turns import make_step, make_turn
 

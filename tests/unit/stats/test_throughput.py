@@ -4,8 +4,8 @@ from math import log
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredBlock
-from eaglebench.contracts.observation import StepTimes
+from eaglebench.records.measured import MeasuredBlock
+from eaglebench.records.observation import StepTimes
 from eaglebench.stats.throughput import (
     LEAST_PAIRS,
     estimate_ratio,

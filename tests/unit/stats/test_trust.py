@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.contracts.doubt import Doubt
-from eaglebench.contracts.knobs import DraftKnobs
-from eaglebench.contracts.measured import MeasuredRun, MeasuredTurn
+from eaglebench.records.doubt import Doubt
+from eaglebench.records.knobs import DraftKnobs
+from eaglebench.records.measured import MeasuredRun, MeasuredTurn
 from eaglebench.stats.trust import doubts_of
 from tests.turns import make_step, make_turn
 

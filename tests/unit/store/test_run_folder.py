@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.contracts.observation import RequestObservation, VerifyStep
 from eaglebench.errors import InputFileError, StorageError, UsageError
+from eaglebench.records.generation import GenerationRequest
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.observation import RequestObservation, VerifyStep
 from eaglebench.store.decode import measured_turns
 from eaglebench.store.encode import step_records
 from eaglebench.store.finalize import write_cells_csv, write_index, write_tables

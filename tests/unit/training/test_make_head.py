@@ -8,15 +8,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from eaglebench.contracts.training import (
+from eaglebench.errors import CheckpointError, UsageError
+from eaglebench.model.heads.loading import load_head
+from eaglebench.training.make_head import HeadMaker
+from eaglebench.training.recipe import (
     TrainingFiles,
     TrainingMachine,
     TrainingRecipe,
     TrainingReport,
 )
-from eaglebench.errors import CheckpointError, UsageError
-from eaglebench.model.heads.loading import load_head
-from eaglebench.training.make_head import HeadMaker
 from tests.engines import TINY, TINY_HEAD, tiny_models
 
 RECIPE = TrainingRecipe(

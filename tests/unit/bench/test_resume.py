@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from eaglebench.bench.resume import obstacles
 from eaglebench.errors import UsageError
-from eaglebench.harness.resume import obstacles
 from eaglebench.store.run_folder import RunFolder
 from tests.fakes import Plant, ScriptedRuntime
 from tests.sessions import make_folder, make_session, make_talk, make_talks

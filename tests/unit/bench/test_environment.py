@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from eaglebench.contracts.backend import AcceleratorFacts
-from eaglebench.harness.environment import fingerprint, git_state, machine_facts
+from eaglebench.bench.environment import fingerprint, git_state, machine_facts
+from eaglebench.records.models import AcceleratorFacts
 from tests.fakes import ScriptedRuntime
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eaglebench.contracts.knobs import DraftKnobs
-from eaglebench.contracts.observation import RequestCounters, StepTimes, VerifyStep
+from eaglebench.records.knobs import DraftKnobs
+from eaglebench.records.observation import RequestCounters, StepTimes, VerifyStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,8 @@
-"""The one seam between the harness and whatever runs a model.
+"""Which models a run loads, what was loaded, and how exact their numbers are."""
 
-A `Runtime` holds loaded models; it makes one `Backend` for each cell and arm. The harness knows
-these protocols and nothing of torch; tests drive it with a scripted runtime.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-from eaglebench.contracts.generation import GenerationRequest
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.contracts.observation import RequestObservation, StepTimes
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,105 +109,3 @@ class NumericNoise:
     draft: float
     target_lead: float | None = None
     draft_lead: float | None = None
-
-
-class Tokenizer(Protocol):
-    """Text to token ids and back."""
-
-    def encode(self, text: str) -> list[int]:
-        """Token ids of a piece of text, without special tokens added."""
-        ...
-
-    def encode_prompt(self, text: str) -> list[int]:
-        """Token ids of a raw prompt, with the special tokens that belong around it."""
-        ...
-
-    def decode(self, token_ids: Sequence[int]) -> str:
-        """Text of token ids; ids without text decode to the replacement character."""
-        ...
-
-    def render_chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """Token ids of a conversation (`role`, `content`), ready for the assistant's turn.
-
-        Raises:
-            UsageError: the model's chat template refuses these messages or there is none.
-        """
-        ...
-
-
-class Backend(Protocol):
-    """One engine in one cell and arm."""
-
-    def generate(
-        self,
-        requests: Iterable[GenerationRequest | None],
-        replay: Mapping[str, Sequence[int]] | None = None,
-    ) -> Iterator[RequestObservation]:
-        """Run requests and yield each as it finishes.
-
-        `requests` is pulled whenever there is room for one more; an element None means "nothing
-        to start before another one finishes". `replay` maps a request id to the tokens that are
-        taken as the target's choices.
-        """
-        ...
-
-    def take_step_times(self) -> StepTimes:
-        """Times since the last call."""
-        ...
-
-    def reset(self) -> None:
-        """Forget all cached prefixes and times."""
-        ...
-
-    def close(self) -> None:
-        """Give the pools back."""
-        ...
-
-
-TOO_LONG_HINT = (
-    "raise --max-total-tokens or --context-length; where window layers lack room, compute the "
-    "prompt in chunks"
-)
-"""What to try where `PromptRoom` names an obstacle."""
-
-
-class PromptRoom(Protocol):
-    """What fits into an engine's pools."""
-
-    def obstacle(self, num_prompt_tokens: int, max_new_tokens: int) -> str | None:
-        """Why a prompt can't run even alone, with both numbers; None where it can.
-
-        A prompt can run if it can be computed and verified once, or needs no verify step.
-        """
-        ...
-
-
-class Runtime(Protocol):
-    """Loaded models, shared by all cells and arms of a run."""
-
-    info: RuntimeInfo
-    tokenizer: Tokenizer
-
-    def backend(self, knobs: EngineKnobs) -> Backend:
-        """An engine with empty pools for these knobs.
-
-        Raises:
-            UsageError: the knobs don't fit the loaded models.
-        """
-        ...
-
-    def prompt_room(self, knobs: EngineKnobs) -> PromptRoom:
-        """What fits into the pools of `backend(knobs)`, without making them.
-
-        Raises:
-            UsageError: the knobs don't fit the loaded models.
-        """
-        ...
-
-    def measure_noise(self, prompts: Sequence[Sequence[int]]) -> NumericNoise:
-        """Largest logit difference between shapes over these prompts."""
-        ...
-
-    def close(self) -> None:
-        """Give everything back."""
-        ...

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from eaglebench.contracts.faults import FAULTS
+from eaglebench.records.faults import FAULTS
 
 Preallocation = Literal["none", "lookahead-blocks", "covered"]
 PREALLOCATIONS: tuple[Preallocation, ...] = ("none", "lookahead-blocks", "covered")

@@ -11,7 +11,7 @@ Identities that hold for every observation (checked by `tests` and by the reader
 
 from dataclasses import dataclass
 
-from eaglebench.contracts.generation import FinishReason
+from eaglebench.records.generation import FinishReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ Made from a run folder, or read from a committed baseline; the gate knows nothin
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eaglebench.contracts.doubt import Doubt
+from eaglebench.records.doubt import Doubt
 
 PPM = 1_000_000
 """Logs of ratios are stored in millionths, as integers."""
@@ -20,7 +20,7 @@ class QuestionCounts:
 
     `output_sha` and `accept_sha` are digests of the output token ids and of the accepted counts
     step by step; equal digests mean equal turns. `prompts_sha` is one of what was asked
-    (`harness/prompts.py`); None where it was not recorded.
+    (`bench/prompts.py`); None where it was not recorded.
     """
 
     question_id: str

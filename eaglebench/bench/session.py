@@ -1,6 +1,6 @@
 """Run a plan: every cell, every arm, block by block, and write down what happened.
 
-A block is one conversation, or as many as keep a batch full (`harness/block.py`). Each block goes through every arm
+A block is one conversation, or as many as keep a batch full (`bench/block.py`). Each block goes through every arm
 before the next block starts, and the order of arms turns round from block to block (A B, B A), so
 that a drift of the machine meets all arms alike. Results are on disk when a block ends.
 
@@ -16,20 +16,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 
+from eaglebench.backends.seam import Backend, Runtime
+from eaglebench.bench.block import BLOCK_DEPTH, Block, DoneBlock, Place, make_blocks, run_block
+from eaglebench.bench.feed import AnswerRule, Feed
+from eaglebench.bench.progress import Progress
+from eaglebench.bench.prompt_check import check_prompts
+from eaglebench.bench.prompts import first_prompt, question_digest
+from eaglebench.bench.resume import Finished, keeps_nothing
 from eaglebench.clock import Clock
-from eaglebench.contracts.backend import Backend, NumericNoise, Runtime
-from eaglebench.contracts.generation import GenerationRequest, Sampling
 from eaglebench.errors import NothingMeasuredError, UsageError
-from eaglebench.harness.block import BLOCK_DEPTH, Block, DoneBlock, Place, make_blocks, run_block
-from eaglebench.harness.feed import AnswerRule, Feed
-from eaglebench.harness.progress import Progress
-from eaglebench.harness.prompt_check import check_prompts
-from eaglebench.harness.prompts import first_prompt, question_digest
-from eaglebench.harness.resume import Finished, keeps_nothing
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import RunConfig
+from eaglebench.records.generation import GenerationRequest, Sampling
+from eaglebench.records.models import NumericNoise
 from eaglebench.store.run_folder import RunFolder
 
 WARMUP_TEXT = "Count slowly from one to twenty, and then back again."

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.contracts.measured import MeasuredBlock
-from eaglebench.contracts.observation import StepTimes
-from eaglebench.harness.block import BLOCK_DEPTH, make_blocks
+from eaglebench.bench.block import BLOCK_DEPTH, make_blocks
+from eaglebench.records.measured import MeasuredBlock
+from eaglebench.records.observation import StepTimes
 from eaglebench.stats.occupancy import occupancy
 from eaglebench.store.decode import measured_blocks
 from tests.fakes import ScriptedRuntime

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 
+from eaglebench.backends.seam import Backend
+from eaglebench.bench.feed import Asked, Feed
 from eaglebench.clock import Clock
-from eaglebench.contracts.backend import Backend
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.contracts.observation import RequestObservation
 from eaglebench.errors import BrokenModelError
-from eaglebench.harness.feed import Asked, Feed
 from eaglebench.plan.conversation import Conversation
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.observation import RequestObservation
 from eaglebench.store.encode import step_records, turn_record
 from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
 
@@ -22,7 +22,7 @@ BLOCK_DEPTH = 8
 class Block:
     """Conversations that run together; `number` counts from 0 within a cell.
 
-    `digests` are those of their questions (`harness/prompts.py`), by question id.
+    `digests` are those of their questions (`bench/prompts.py`), by question id.
     """
 
     number: int

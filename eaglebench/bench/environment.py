@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from eaglebench.contracts.backend import RuntimeInfo
+from eaglebench.records.models import RuntimeInfo
 
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from eaglebench.contracts.backend import Tokenizer
-from eaglebench.contracts.generation import GenerationRequest, Sampling
-from eaglebench.contracts.observation import RequestObservation
-from eaglebench.harness.prompts import prompt_token_ids
+from eaglebench.bench.prompts import prompt_token_ids
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import Replay, StoredTurn
+from eaglebench.records.generation import GenerationRequest, Sampling
+from eaglebench.records.observation import RequestObservation
+from eaglebench.records.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

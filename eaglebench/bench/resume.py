@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eaglebench.contracts.knobs import BASELINE_ARM, base_arm
+from eaglebench.bench.block import Block
 from eaglebench.errors import UsageError
-from eaglebench.harness.block import Block
+from eaglebench.records.knobs import BASELINE_ARM, base_arm
 from eaglebench.store.records import TurnRecord
 from eaglebench.store.run_folder import RunFolder
 

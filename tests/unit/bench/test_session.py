@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.contracts.generation import GenerationRequest, Sampling
-from eaglebench.contracts.knobs import EngineKnobs
-from eaglebench.contracts.observation import RequestObservation
+from eaglebench.bench.prompts import prompt_token_ids
 from eaglebench.errors import NothingMeasuredError, UsageError
-from eaglebench.harness.prompts import prompt_token_ids
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import StoredTurn
+from eaglebench.records.generation import GenerationRequest, Sampling
+from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.observation import RequestObservation
 from eaglebench.store.records import TurnRecord
 from eaglebench.store.run_folder import RunFolder
 from tests.fakes import ByteTokenizer, ScriptedBackend, ScriptedRuntime

@@ -11,6 +11,12 @@ the context limit; capacity: the KV pool is full and nobody else is left to pree
 the caller; failed: refused, or a model gave NaN or infinite numbers; `error` says why.
 """
 
+TOO_LONG_HINT = (
+    "raise --max-total-tokens or --context-length; where window layers lack room, compute the "
+    "prompt in chunks"
+)
+"""What to try where a prompt has no room."""
+
 SamplingRule = Literal["target-only", "draft-distribution"]
 SAMPLING_RULES: tuple[SamplingRule, ...] = ("target-only", "draft-distribution")
 """How drawn tokens and drafts are brought together.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.harness.prompts import question_digest
+from eaglebench.bench.prompts import question_digest
 from eaglebench.plan.replay import StoredTurn
 from tests.fakes import ByteTokenizer, Plant, ScriptedRuntime
 from tests.sessions import make_folder, make_session, make_talk

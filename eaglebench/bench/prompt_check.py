@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from eaglebench.contracts.backend import TOO_LONG_HINT, Runtime
-from eaglebench.contracts.knobs import EngineKnobs
+from eaglebench.backends.seam import Runtime
+from eaglebench.bench.prompts import first_prompt, prompt_token_ids
 from eaglebench.errors import UsageError
-from eaglebench.harness.prompts import first_prompt, prompt_token_ids
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import Replay
+from eaglebench.records.generation import TOO_LONG_HINT
+from eaglebench.records.knobs import EngineKnobs
 
 
 def check_prompts(

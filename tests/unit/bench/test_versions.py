@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from eaglebench.bench.versions import open_version
 from eaglebench.errors import UsageError
-from eaglebench.harness.versions import open_version
 
 
 @pytest.fixture

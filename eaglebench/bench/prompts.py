@@ -9,9 +9,9 @@ answers to the same question are a difference of results; another digest is anot
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from eaglebench.contracts.backend import Tokenizer
 from eaglebench.plan.conversation import Conversation, Turn
 from eaglebench.plan.replay import Replay
+from eaglebench.records.tokenizer import Tokenizer
 
 STAND_IN_ANSWER = "So it is."
 """What stands in for every answer in the digest of a question."""

@@ -20,10 +20,10 @@ from transformers import AutoModelForCausalLM
 
 import eaglebench
 from eaglebench.assets.cache import cache_root
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 
 HEAD = Path(eaglebench.__file__).parent / "data" / "smollm2-135m-eagle3"
@@ -39,8 +39,8 @@ def make_forward(target: Target, num_rows: int) -> Callable[[], None]:
     rows = torch.arange(num_rows)
 
     def forward() -> None:
-        plan = make_plan([PlanRow(slots, num_rows)], device=CPU, backend="loop")
-        target.forward(rows, rows + CONTEXT - num_rows, plan, pool, rows).logits.argmax(-1)
+        layout = make_layout([LayoutRow(slots, num_rows)], device=CPU, backend="loop")
+        target.forward(rows, rows + CONTEXT - num_rows, layout, pool, rows).logits.argmax(-1)
 
     return forward
 
@@ -52,15 +52,15 @@ def make_verify(target: Target, head: DraftHead) -> Callable[[], None]:
     rows = torch.arange(3)
 
     def verify() -> None:
-        plan = make_plan([PlanRow(slots[:-1], 3)], device=CPU, backend="loop")
+        layout = make_layout([LayoutRow(slots[:-1], 3)], device=CPU, backend="loop")
         positions = rows + CONTEXT - 3
-        output = target.forward(rows, positions, plan, pool, rows, head.aux_layer_ids)
+        output = target.forward(rows, positions, layout, pool, rows, head.aux_layer_ids)
         assert output.aux is not None
         choices = output.logits.argmax(-1)
-        hidden = head.forward(choices, head.fuse(output.aux), positions, plan, draft_pool)[-1:]
+        hidden = head.forward(choices, head.fuse(output.aux), positions, layout, draft_pool)[-1:]
         token = head.target_ids(head.logits(hidden).argmax(-1))
-        plan = make_plan([PlanRow(slots, 1)], device=CPU, backend="loop")
-        hidden = head.forward(token, hidden, positions[-1:] + 1, plan, draft_pool)
+        layout = make_layout([LayoutRow(slots, 1)], device=CPU, backend="loop")
+        hidden = head.forward(token, hidden, positions[-1:] + 1, layout, draft_pool)
         head.logits(hidden).argmax(-1)
 
     return verify

@@ -18,8 +18,8 @@ import torch
 
 from eaglebench.assets.cache import cache_root
 from eaglebench.kv.window import slots_in_front
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 
 CPU = torch.device("cpu")
@@ -34,12 +34,12 @@ def make_verify(target: Target, context: int) -> Callable[[], None]:
     hybrid = target.make_hybrid_pool(context + 1, context + 1)
 
     def verify() -> None:
-        plan = make_plan([PlanRow(slots, ROWS)], device=CPU, backend="loop")
+        layout = make_layout([LayoutRow(slots, ROWS)], device=CPU, backend="loop")
         if target.window is not None:
             seen = slots[-(slots_in_front(target.window) + ROWS) :]
-            plan.window = make_plan([PlanRow(seen, ROWS)], device=CPU, backend="loop")
+            layout.window = make_layout([LayoutRow(seen, ROWS)], device=CPU, backend="loop")
         positions = rows + context - ROWS
-        target.forward(rows, positions, plan, hybrid if target.window else pools, rows)
+        target.forward(rows, positions, layout, hybrid if target.window else pools, rows)
 
     return verify
 

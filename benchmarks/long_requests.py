@@ -18,8 +18,8 @@ import torch
 from eaglebench.engine.stopping import StopRule, StopWatch
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.tables import BlockTable
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow, table_row
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow, table_row
 
 CPU = torch.device("cpu")
 NUM_NEW = 4
@@ -39,14 +39,14 @@ def make_tables(num_requests: int, length: int, *, is_run: bool) -> list[BlockTa
 
 
 def plan_by_views(tables: Sequence[BlockTable], length: int) -> None:
-    """A step's plan as the engine makes it."""
-    make_plan([table_row(each, length, NUM_NEW) for each in tables], device=CPU, backend="loop")
+    """A step's layout as the engine makes it."""
+    make_layout([table_row(each, length, NUM_NEW) for each in tables], device=CPU, backend="loop")
 
 
 def plan_by_copies(tables: Sequence[BlockTable], length: int) -> None:
-    """The same plan over copied slots, looked through for runs and copied to the device."""
-    rows = [PlanRow(each.slots(0, length), NUM_NEW) for each in tables]
-    make_plan(rows, device=CPU, backend="loop")
+    """The same layout over copied slots, looked through for runs and copied to the device."""
+    rows = [LayoutRow(each.slots(0, length), NUM_NEW) for each in tables]
+    make_layout(rows, device=CPU, backend="loop")
     np.concatenate([row.slots for row in rows])
 
 
@@ -97,11 +97,11 @@ def main() -> int:
     watches = make_watches(given.requests, length)
     outputs = [np.arange(length, dtype=np.int32) for _ in watches]
     ways: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
-        "plan, pages in a run": (
+        "layout, pages in a run": (
             lambda: plan_by_views(runs, length),
             lambda: plan_by_copies(runs, length),
         ),
-        "plan, pages in no order": (
+        "layout, pages in no order": (
             lambda: plan_by_views(mixed, length),
             lambda: plan_by_copies(mixed, length),
         ),

@@ -17,15 +17,15 @@ import torch
 
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention import AttentionForm, make_attention
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow
 
 CPU = torch.device("cpu")
 NUM_HEADS, NUM_KV_HEADS, WIDTH = 9, 3, 64
 FORM = AttentionForm(scale=WIDTH**-0.5)
 
 
-def time_ms(pool: KVPool, steps: Sequence[Sequence[PlanRow]]) -> float:
+def time_ms(pool: KVPool, steps: Sequence[Sequence[LayoutRow]]) -> float:
     """CPU milliseconds of attention over some steps."""
     attend = make_attention("padded")
     started = time.process_time()
@@ -33,16 +33,16 @@ def time_ms(pool: KVPool, steps: Sequence[Sequence[PlanRow]]) -> float:
         num_tokens = sum(row.num_queries for row in rows)
         query = torch.randn((num_tokens, NUM_HEADS, WIDTH))
         key = torch.randn((num_tokens, NUM_KV_HEADS, WIDTH))
-        plan = make_plan(rows, device=CPU, backend="padded")
-        attend(query, key, key, pool, 0, plan, FORM)
+        layout = make_layout(rows, device=CPU, backend="padded")
+        attend(query, key, key, pool, 0, layout, FORM)
     return 1e3 * (time.process_time() - started)
 
 
-def make_rows(lengths: Sequence[int]) -> list[PlanRow]:
+def make_rows(lengths: Sequence[int]) -> list[LayoutRow]:
     """Whole prompts behind one another in the pool."""
     starts = np.cumsum([1, *lengths])
     return [
-        PlanRow(np.arange(start, start + length, dtype=np.int64), length)
+        LayoutRow(np.arange(start, start + length, dtype=np.int64), length)
         for start, length in zip(starts, lengths, strict=False)
     ]
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from eaglebench.engine.models import Models
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 from eaglebench.model.heads.head import LoadReport
 from eaglebench.model.target import TargetOutput
@@ -51,7 +51,7 @@ class CountingTarget:
         self,
         token_ids: Tensor,
         positions: Tensor,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         pool: KVPool,
         logit_rows: Tensor,
         aux_layer_ids: tuple[int, ...] = (),
@@ -87,7 +87,7 @@ class CountingHead:
         token_ids: Tensor,
         features: Tensor,
         positions: Tensor,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         pool: KVPool,
     ) -> Tensor:
         """The tokens."""

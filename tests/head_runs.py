@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from tests.checkpoints import HIDDEN, VOCAB, make_model
 from tests.plain_heads import PlainHead
@@ -36,11 +36,11 @@ def random_ids(count: int = NUM_TOKENS + NUM_LEVELS) -> Tensor:
 
 def states_of(target: Target, wanted: tuple[int, ...]) -> Tensor:
     """[NUM_TOKENS, len(wanted) * hidden] states of the target over random tokens."""
-    plan = make_plan([PlanRow(SLOTS[:NUM_TOKENS], NUM_TOKENS)], device=CPU, backend="loop")
+    layout = make_layout([LayoutRow(SLOTS[:NUM_TOKENS], NUM_TOKENS)], device=CPU, backend="loop")
     output = target.forward(
         random_ids(NUM_TOKENS),
         torch.arange(NUM_TOKENS),
-        plan,
+        layout,
         target.make_pool(32),
         torch.tensor([0]),
         wanted,
@@ -57,8 +57,10 @@ def run_head(head: DraftHead, aux: Tensor, pieces: list[int]) -> tuple[Tensor, T
     for size in [*pieces, *[1] * NUM_LEVELS]:
         end = start + size
         features = head.fuse(aux[start:end]) if start < NUM_TOKENS else hidden[-1][-1:]
-        plan = make_plan([PlanRow(SLOTS[:end], size)], device=CPU, backend="loop")
-        hidden.append(head.forward(ids[start:end], features, torch.arange(start, end), plan, pool))
+        layout = make_layout([LayoutRow(SLOTS[:end], size)], device=CPU, backend="loop")
+        hidden.append(
+            head.forward(ids[start:end], features, torch.arange(start, end), layout, pool)
+        )
         start = end
     joined = torch.cat(hidden)
     return joined, head.logits(joined), pool

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import greedy_decode
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.loading import load_head
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from tests.engines import make_request, make_rule, tiny_models
 from tests.prompts import question_prompts
@@ -49,13 +49,13 @@ def fit_fc(target: Target) -> dict[str, Tensor]:
         request = make_request("answer", prompt, max_new_tokens=ANSWER)
         answer, _ = greedy_decode(Models(target, None), prompt, make_rule(request))
         ids = torch.tensor([*prompt, *answer])
-        plan = make_plan(
-            [PlanRow(np.arange(len(ids)), len(ids))], device=target.device, backend="loop"
+        layout = make_layout(
+            [LayoutRow(np.arange(len(ids)), len(ids))], device=target.device, backend="loop"
         )
         output = target.forward(
             ids,
             torch.arange(len(ids)),
-            plan,
+            layout,
             target.make_pool(len(ids)),
             torch.tensor([0]),
             (target.normed_state_id,),

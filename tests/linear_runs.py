@@ -21,10 +21,10 @@ from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
-from eaglebench.model.attention_plan import AttentionPlan, make_plan
+from eaglebench.model.attention_layout import AttentionLayout, make_layout
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.spec.drafter import ExtendRow
 from eaglebench.spec.tree import TreeGrowth
 from eaglebench.spec.tree_drafter import TreeDrafter
@@ -71,9 +71,9 @@ class LinearRun:
         )
 
 
-def _causal(context: int, count: int, backend: str) -> AttentionPlan:
-    rows = [PlanRow(np.arange(context, dtype=np.int64), count)]
-    return make_plan(rows, device=CPU, backend=backend)
+def _causal(context: int, count: int, backend: str) -> AttentionLayout:
+    rows = [LayoutRow(np.arange(context, dtype=np.int64), count)]
+    return make_layout(rows, device=CPU, backend=backend)
 
 
 def _features(models: Models, ids: Sequence[int]) -> Tensor:

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 
 
@@ -24,11 +24,11 @@ def paged_logits(target: Target, prompts: Sequence[Tensor], pieces: Sequence[int
         live = [n for n, (first, end) in enumerate(spans) if end > first]
         if not live:
             break
-        rows = [PlanRow(slots[n][: spans[n][1]], spans[n][1] - start) for n in live]
-        plan = make_plan(rows, device=target.device, backend=target.attention_backend)
+        rows = [LayoutRow(slots[n][: spans[n][1]], spans[n][1] - start) for n in live]
+        layout = make_layout(rows, device=target.device, backend=target.attention_backend)
         ids = torch.cat([prompts[n][start : spans[n][1]] for n in live])
         positions = torch.cat([torch.arange(*spans[n]) for n in live])
-        output = target.forward(ids, positions, plan, pool, torch.arange(len(ids)))
+        output = target.forward(ids, positions, layout, pool, torch.arange(len(ids)))
         parts = torch.split(output.logits, [row.num_queries for row in rows])
         for n, logits in zip(live, parts, strict=True):
             found[n].append(logits)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from eaglebench.engine.models import Models
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
@@ -41,13 +41,13 @@ class PoisonedHead:
         token_ids: Tensor,
         features: Tensor,
         positions: Tensor,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         pool: KVPool,
     ) -> Tensor:
         """As the real head, from poisoned features: K and V of the slot are poisoned as well."""
         is_bad = (token_ids == self.token_id)[:, None]
         return self.head.forward(
-            token_ids, torch.where(is_bad, self.value, features), positions, plan, pool
+            token_ids, torch.where(is_bad, self.value, features), positions, layout, pool
         )
 
     def logits(self, hidden: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
 from eaglebench.kv.window import WindowSlots, slots_in_front
-from eaglebench.model.attention_plan import AttentionPlan, make_plan
-from eaglebench.model.plan_row import PlanRow, Tree, table_row
+from eaglebench.model.attention_layout import AttentionLayout, make_layout
+from eaglebench.model.layout_row import LayoutRow, Tree, table_row
 from eaglebench.model.upload import upload
 
 
@@ -24,7 +24,7 @@ class Batch:
         starts: where each row's tokens begin in the flattened batch.
         token_ids: [num_tokens] int64.
         positions: [num_tokens] int64.
-        plan: which slots are written and attended to.
+        layout: which slots are written and attended to.
         logit_rows: [num_logits] int64, batch rows whose logits are needed.
         logit_starts: where each row's logits begin; rows without logits take up none.
         written: slots each row writes.
@@ -35,7 +35,7 @@ class Batch:
     starts: tuple[int, ...]
     token_ids: Tensor
     positions: Tensor
-    plan: AttentionPlan
+    layout: AttentionLayout
     logit_rows: Tensor
     logit_starts: tuple[int, ...]
     written: tuple[NDArray[np.int64], ...]
@@ -86,7 +86,7 @@ def assemble(
     logit_rows = [np.arange(end - count, end) for end, count in zip(ends, wanted, strict=True)]
     logit_ends = np.cumsum(wanted)
     tables = [row.request.held for row in rows]
-    plan = make_plan(
+    layout = make_layout(
         [
             table_row(table, row.end, row.num_tokens, _tree(row))
             for row, table in zip(rows, tables, strict=True)
@@ -95,8 +95,8 @@ def assemble(
         backend=backend,
     )
     if window is not None:
-        plan.window = make_plan(
-            [PlanRow(window.context(row), row.num_tokens, _tree(row)) for row in rows],
+        layout.window = make_layout(
+            [LayoutRow(window.context(row), row.num_tokens, _tree(row)) for row in rows],
             device=device,
             backend=backend,
         )
@@ -113,7 +113,7 @@ def assemble(
         starts=tuple((ends - lengths).tolist()),
         token_ids=token_ids,
         positions=positions,
-        plan=plan,
+        layout=layout,
         logit_rows=wanted_rows,
         logit_starts=tuple((logit_ends - wanted).tolist()),
         written=tuple(

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from eaglebench.engine.models import Models
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.records.models import NumericNoise
 
 SHAPES = (1, 2, 3, 5, 8, 16, 64)
@@ -121,8 +121,8 @@ class _Pass:
         output = self.models.target.forward(
             self.ids[start:end],
             positions,
-            make_plan(
-                [PlanRow(np.arange(end, dtype=np.int64), end - start)],
+            make_layout(
+                [LayoutRow(np.arange(end, dtype=np.int64), end - start)],
                 device=device,
                 backend=self.models.target.attention_backend,
             ),
@@ -137,8 +137,8 @@ class _Pass:
             self.ids[start + 1 : settled + 1],
             head.fuse(output.aux[: settled - start]),
             positions[: settled - start],
-            make_plan(
-                [PlanRow(np.arange(settled, dtype=np.int64), settled - start)],
+            make_layout(
+                [LayoutRow(np.arange(settled, dtype=np.int64), settled - start)],
                 device=device,
                 backend=head.attention_backend,
             ),

@@ -15,8 +15,8 @@ from eaglebench.engine.models import Models
 from eaglebench.engine.stopping import StopRule, StopWatch
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import AttentionPlan, make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import AttentionLayout, make_layout
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import TargetOutput
 from eaglebench.records.generation import FinishReason, Sampling
 from eaglebench.spec.choices import choose_greedy
@@ -35,7 +35,7 @@ def dense_logits(models: Models, known_ids: Sequence[int]) -> Tensor:
     output = models.target.forward(
         _ids(models, known_ids),
         torch.arange(count, device=models.device),
-        _dense_plan(models, count, models.target.attention_backend),
+        _dense_layout(models, count, models.target.attention_backend),
         models.target.make_pool(count),
         torch.arange(count, device=models.device),
     )
@@ -91,7 +91,7 @@ def cold_draft_pool(models: Models, known_ids: Sequence[int]) -> KVPool:
         _ids(models, known_ids[1:]),
         models.head.fuse(output.aux),
         torch.arange(num_settled, device=models.device),
-        _dense_plan(models, num_settled, models.head.attention_backend),
+        _dense_layout(models, num_settled, models.head.attention_backend),
         pool,
     )
     return pool
@@ -104,7 +104,7 @@ def _cold_target(models: Models, token_ids: Sequence[int]) -> tuple[KVPool, Targ
     output = models.target.forward(
         _ids(models, token_ids),
         torch.arange(count, device=models.device),
-        _dense_plan(models, count, models.target.attention_backend),
+        _dense_layout(models, count, models.target.attention_backend),
         pool,
         torch.arange(0, device=models.device),
         aux_layer_ids=models.head.aux_layer_ids if models.head else (),
@@ -116,7 +116,7 @@ def _ids(models: Models, token_ids: Sequence[int]) -> Tensor:
     return torch.tensor(list(token_ids), dtype=torch.int64, device=models.device)
 
 
-def _dense_plan(models: Models, count: int, backend: str) -> AttentionPlan:
-    return make_plan(
-        [PlanRow(np.arange(count, dtype=np.int64), count)], device=models.device, backend=backend
+def _dense_layout(models: Models, count: int, backend: str) -> AttentionLayout:
+    return make_layout(
+        [LayoutRow(np.arange(count, dtype=np.int64), count)], device=models.device, backend=backend
     )

@@ -106,7 +106,7 @@ class StepRunner:
         return self.models.target.forward(
             batch.token_ids,
             batch.positions,
-            batch.plan,
+            batch.layout,
             self.target_pool,
             batch.logit_rows,
             aux_layer_ids=head.aux_layer_ids if head is not None and self.drafter else (),

@@ -1,6 +1,6 @@
 """Attention over paged KV: write this step's K and V, then attend through each request's slots.
 
-The plan says which tokens belong together and where their context lies (`attention_plan.py`); it is
+The layout says which tokens belong together and where their context lies (`attention_layout.py`); it is
 passed in, nothing is global.
 
 Two implementations of one seam: `LoopAttention` takes the requests one after another (CPU),
@@ -16,8 +16,8 @@ from torch import Tensor
 
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import AttentionPlan, RowSpan
-from eaglebench.model.padded_plan import PaddedGroup
+from eaglebench.model.attention_layout import AttentionLayout, RowSpan
+from eaglebench.model.padded_layout import PaddedGroup
 
 BACKENDS = ("loop", "padded")
 
@@ -64,7 +64,7 @@ class PagedAttention(Protocol):
         value: Tensor,
         pool: KVPool,
         layer: int,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         form: AttentionForm,
     ) -> Tensor:
         """Write K and V, attend, return [num_tokens, num_heads, head_dim].
@@ -75,7 +75,7 @@ class PagedAttention(Protocol):
             value: [num_tokens, num_kv_heads, head_dim].
             pool: where K and V live.
             layer: layer of the pool.
-            plan: which tokens belong together.
+            layout: which tokens belong together.
             form: what the layer's attention looks like.
         """
         ...
@@ -91,13 +91,13 @@ class LoopAttention:
         value: Tensor,
         pool: KVPool,
         layer: int,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         form: AttentionForm,
     ) -> Tensor:
         """See `PagedAttention`."""
-        pool.write(layer, plan.slot_mapping, key, value)
+        pool.write(layer, layout.slot_mapping, key, value)
         out = torch.empty_like(query)
-        for row in plan.rows:
+        for row in layout.rows:
             if row.slots is not None:
                 keys, values = pool.gather(layer, row.slots)
             else:
@@ -192,18 +192,18 @@ class PaddedAttention:
         value: Tensor,
         pool: KVPool,
         layer: int,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         form: AttentionForm,
     ) -> Tensor:
         """See `PagedAttention`."""
-        pool.write(layer, plan.slot_mapping, key, value)
-        if plan.padded is None:
-            raise UsageError("this plan was made for the loop, not for the padded batch")
+        pool.write(layer, layout.slot_mapping, key, value)
+        if layout.padded is None:
+            raise UsageError("this layout was made for the loop, not for the padded batch")
         outputs = [
             _attend_padded(query, *pool.gather(layer, group.slots.reshape(-1)), group, form)
-            for group in plan.padded.groups
+            for group in layout.padded.groups
         ]
-        return torch.cat(outputs).index_select(0, plan.padded.scatter)
+        return torch.cat(outputs).index_select(0, layout.padded.scatter)
 
 
 def _attend_padded(

@@ -16,7 +16,7 @@ from transformers import AttentionInterface
 from eaglebench.errors import InvariantError
 from eaglebench.kv.pool import LayerPools
 from eaglebench.model.attention import AttentionForm, PagedAttention
-from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.layer_form import LayerForm
 
 ATTENTION_NAME = "eaglebench_paged"
@@ -81,7 +81,7 @@ class Running:
 class PagedCall:
     """What the registered attention function needs to know of one forward."""
 
-    plan: AttentionPlan
+    layout: AttentionLayout
     pools: LayerPools
     attention: PagedAttention
     layers: tuple[LayerForm, ...]
@@ -94,16 +94,16 @@ class PagedCall:
         model's.
         """
         place, own = self.pools.of_layer(asked.layer), self.layers[asked.layer]
-        plan = self.plan
-        if place.is_window and plan.window is not None:
-            plan = plan.window
+        layout = self.layout
+        if place.is_window and layout.window is not None:
+            layout = layout.window
         form = AttentionForm(
             scale=asked.scale,
             window=own.window,
             softcap=asked.softcap,
             sinks=own.sinks if asked.sinks is None else asked.sinks,
         )
-        return self.attention(query, key, value, place.pool, place.layer, plan, form)
+        return self.attention(query, key, value, place.pool, place.layer, layout, form)
 
 
 def paged_attention_function(

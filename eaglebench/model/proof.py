@@ -21,9 +21,9 @@ from transformers import PreTrainedModel
 from eaglebench.errors import UsageError
 from eaglebench.foreign import foreign_code
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.decoder import refusal, refuse
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 
 if TYPE_CHECKING:
     from eaglebench.model.target import Target
@@ -127,16 +127,16 @@ class _Probe:
     def in_chunks(self) -> tuple[Tensor, Tensor]:
         """Logits of both; the long one in two chunks, the short one beside its first."""
         pool, own = self._pool(), self.own
-        rows = [PlanRow(self.long_slots[:CHUNK], CHUNK), PlanRow(self.short_slots, SHORT)]
+        rows = [LayoutRow(self.long_slots[:CHUNK], CHUNK), LayoutRow(self.short_slots, SHORT)]
         first = self._forward(pool, rows, [own.long_ids[:CHUNK], own.short_ids], [0, 0])
         rest = self._forward(
-            pool, [PlanRow(self.long_slots, LONG - CHUNK)], [own.long_ids[CHUNK:]], [CHUNK]
+            pool, [LayoutRow(self.long_slots, LONG - CHUNK)], [own.long_ids[CHUNK:]], [CHUNK]
         )
         return torch.cat([first[:CHUNK], rest]), first[CHUNK:]
 
     def at_the_end(self) -> tuple[Tensor, Tensor]:
         """Logits of both, the long one at the last positions of the context."""
-        rows = [PlanRow(self.long_slots, LONG), PlanRow(self.short_slots, SHORT)]
+        rows = [LayoutRow(self.long_slots, LONG), LayoutRow(self.short_slots, SHORT)]
         start = self.target.context_length - LONG
         ids = [self.own.long_ids, self.own.short_ids]
         logits = self._forward(self._pool(), rows, ids, [start, 0])
@@ -146,18 +146,18 @@ class _Probe:
         return self.target.make_pool(LONG + SHORT + 1)
 
     def _forward(
-        self, pool: KVPool, rows: Sequence[PlanRow], ids: Sequence[Tensor], starts: Sequence[int]
+        self, pool: KVPool, rows: Sequence[LayoutRow], ids: Sequence[Tensor], starts: Sequence[int]
     ) -> Tensor:
         target = self.target
         counts = [len(each) for each in ids]
-        plan = make_plan(rows, device=target.device, backend=target.attention_backend)
+        layout = make_layout(rows, device=target.device, backend=target.attention_backend)
         positions = [torch.arange(s, s + n) for s, n in zip(starts, counts, strict=True)]
         every = torch.arange(sum(counts), device=target.device)
         place = torch.cat(positions).to(target.device)
         with foreign_code(
             lambda reason: refusal(target.model, f"its paged forward fails: {reason}")
         ):
-            return target.forward(torch.cat(list(ids)), place, plan, pool, every).logits
+            return target.forward(torch.cat(list(ids)), place, layout, pool, every).logits
 
 
 def _compare(target: "Target", own: Tensor, ours: Tensor, where: str) -> None:

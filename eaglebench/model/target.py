@@ -22,7 +22,7 @@ from transformers import PreTrainedModel
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import HybridPool, KVPool, LayerPools
 from eaglebench.model.attention import PagedAttention, make_attention, resolve_backend
-from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.decoder import find_decoder, make_ready
 from eaglebench.model.fused import fuse_layers
 from eaglebench.model.hidden_states import HiddenStates
@@ -221,7 +221,7 @@ class Target:
         self,
         token_ids: Tensor,
         positions: Tensor,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         pool: LayerPools,
         logit_rows: Tensor,
         aux_layer_ids: Sequence[int] = (),
@@ -232,7 +232,7 @@ class Target:
         Args:
             token_ids: [num_tokens] int64.
             positions: [num_tokens] int64.
-            plan: what is written and attended to.
+            layout: what is written and attended to.
             pool: where K and V live.
             logit_rows: [num_logit_rows] int64, rows of the batch whose logits are wanted.
             aux_layer_ids: id k asks for the hidden state that enters decoder layer k. With n
@@ -243,7 +243,7 @@ class Target:
             UsageError: a state was asked for that this model does not show.
         """
         self._states.want(aux_layer_ids)
-        call = PagedCall(plan, pool, attention or self.attention, self.layers)
+        call = PagedCall(layout, pool, attention or self.attention, self.layers)
         with self._running.forward(call):
             output = self.decoder(
                 input_ids=token_ids[None], position_ids=positions[None], use_cache=False

@@ -22,9 +22,9 @@ from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.plan_row import table_row
+from eaglebench.model.layout_row import table_row
 from eaglebench.model.upload import upload
 from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.proposal import NOTHING_PROPOSED, DraftOdds, Proposal, chain
@@ -112,7 +112,7 @@ class Extender:
     def extend(self, rows: Sequence[ExtendRow], aux: Tensor) -> "Extended":
         """Write draft KV of all rows."""
         lengths = [row.end - row.start for row in rows]
-        plan = make_plan(
+        layout = make_layout(
             [table_row(row.table, row.end, n) for row, n in zip(rows, lengths, strict=True)],
             device=self.device,
             backend=self.head.attention_backend,
@@ -125,7 +125,7 @@ class Extender:
             last[[row.proposes for row in rows]],
         )
         features = self.head.fuse(aux.index_select(0, feature_rows))
-        hidden = self.head.forward(successors, features, positions, plan, self.pool)
+        hidden = self.head.forward(successors, features, positions, layout, self.pool)
         return Extended(
             hidden.index_select(0, proposing), lengths, torch.isfinite(hidden).all(dim=-1)
         )
@@ -242,7 +242,7 @@ class ChainDrafter(Extender):
         `keep` says where `rows` stand among the previous level's.
         """
         slots = np.array([row.end + level - 1 for row in rows], dtype=np.int64)
-        plan = make_plan(
+        layout = make_layout(
             [
                 table_row(row.table, slot + 1, 1)
                 for row, slot in zip(rows, slots.tolist(), strict=True)
@@ -252,7 +252,7 @@ class ChainDrafter(Extender):
         )
         positions, kept = self.tensors(slots, np.array(keep, dtype=np.int64))
         return self.head.forward(
-            tokens.index_select(0, kept), hidden.index_select(0, kept), positions, plan, self.pool
+            tokens.index_select(0, kept), hidden.index_select(0, kept), positions, layout, self.pool
         )
 
     def _collect(self, num_rows: int, levels: Sequence["_Level"]) -> list[Proposal]:

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow, Tree, table_row
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow, Tree, table_row
 from eaglebench.spec.choices import rank_best
 from eaglebench.spec.drafter import DraftOutcome, Extender, ExtendRow
 from eaglebench.spec.proposal import NOTHING_PROPOSED, ROOT, Proposal
@@ -93,12 +93,12 @@ class TreeDrafter(Extender):
             np.concatenate([each.frontier_positions() for each in active]),
             np.concatenate(parents),
         )
-        plan_rows = [each.plan_row() for each in active]
+        layout_rows = [each.layout_row() for each in active]
         return self.head.forward(
             tokens,
             hidden.index_select(0, parent_rows),
             positions,
-            make_plan(plan_rows, device=self.device, backend=self.head.attention_backend),
+            make_layout(layout_rows, device=self.device, backend=self.head.attention_backend),
             self.pool,
         )
 
@@ -142,7 +142,7 @@ class _Growing:
         last_level = self.num_levels - 1
         return np.full(len(self.tree.frontier), self.row.end + last_level, dtype=np.int64)
 
-    def plan_row(self) -> PlanRow:
+    def layout_row(self) -> LayoutRow:
         """What the level written last attends to."""
         num_new = len(self.tree.frontier)
         depths = np.repeat(np.arange(self.num_levels), self.tree.topk)  # of the scratch slots

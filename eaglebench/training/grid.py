@@ -13,8 +13,8 @@ from torch import Tensor
 
 from eaglebench.kv.pool import DUMMY_SLOTS, KVPool
 from eaglebench.model.attention import AttentionForm, LoopAttention, attend
-from eaglebench.model.attention_plan import AttentionPlan, make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import AttentionLayout, make_layout
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 
 
@@ -34,11 +34,11 @@ class GridAttention:
         value: Tensor,
         pool: KVPool,
         layer: int,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         form: AttentionForm,
     ) -> Tensor:
         """See `PagedAttention`; the queries are [num_rows, num_heads, head_dim]."""
-        pool.write(layer, plan.slot_mapping, key, value)
+        pool.write(layer, layout.slot_mapping, key, value)
         keys, values = (self._strips(each[layer]) for each in (pool.keys, pool.values))
         num_rows, num_heads, width = query.shape
         num_kv_heads = keys.shape[1]
@@ -99,20 +99,20 @@ class DecodeGrid:
         """
         attention = GridAttention(self.num_rows, self.length, positions)
         rows = torch.arange(self.num_rows, device=self._device)
-        plan = AttentionPlan(self._slots(rows, positions), (), None)
+        layout = AttentionLayout(self._slots(rows, positions), (), None)
         return self._target.forward(
-            token_ids, positions, plan, self._pool, logit_rows, attention=attention
+            token_ids, positions, layout, self._pool, logit_rows, attention=attention
         ).logits
 
     def _compute_prefix(self, prefix: list[int]) -> None:
         positions = torch.arange(len(prefix), device=self._device)
         slots = self._slots(self._prefix_row, positions)
-        plan = make_plan(
-            [PlanRow(slots.cpu().numpy(), len(prefix))], device=self._device, backend="loop"
+        layout = make_layout(
+            [LayoutRow(slots.cpu().numpy(), len(prefix))], device=self._device, backend="loop"
         )
         ids = torch.tensor(prefix, device=self._device)
         no_rows = positions[:0]
-        self._target.forward(ids, positions, plan, self._pool, no_rows, attention=LoopAttention())
+        self._target.forward(ids, positions, layout, self._pool, no_rows, attention=LoopAttention())
 
     def _slots(self, row: Tensor | int, positions: Tensor) -> Tensor:
         return DUMMY_SLOTS + row * self.length + positions

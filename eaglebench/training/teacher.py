@@ -15,8 +15,8 @@ from torch import Tensor
 
 from eaglebench.kv.pool import DUMMY_SLOTS
 from eaglebench.model.attention import LoopAttention
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from eaglebench.training.conversation import Conversation
 
@@ -81,7 +81,7 @@ class Teacher:
         output = self.target.forward(
             torch.tensor([token for each in conversations for token in each.ids], device=device),
             torch.cat([torch.arange(length, device=device) for length in lengths]),
-            make_plan(_rows(starts, lengths), device=device, backend="loop"),
+            make_layout(_rows(starts, lengths), device=device, backend="loop"),
             self.target.make_pool(DUMMY_SLOTS + sum(lengths)),
             rows,
             (*self.aux_layer_ids, self.target.normed_state_id),
@@ -123,9 +123,9 @@ def _decisions(conversation: Conversation) -> list[int]:
     ]
 
 
-def _rows(starts: Sequence[int], lengths: Sequence[int]) -> list[PlanRow]:
+def _rows(starts: Sequence[int], lengths: Sequence[int]) -> list[LayoutRow]:
     return [
-        PlanRow(np.arange(start, start + length) + DUMMY_SLOTS, length)
+        LayoutRow(np.arange(start, start + length) + DUMMY_SLOTS, length)
         for start, length in zip(starts, lengths, strict=True)
     ]
 

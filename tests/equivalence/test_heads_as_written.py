@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from eaglebench.engine.models import Models
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.loading import load_head
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from eaglebench.records.observation import RequestObservation
 from tests.engines import TINY_HEAD, make_engine, make_knobs, make_request, run_all, tiny_models
@@ -56,13 +56,13 @@ def write(folder: Path, config: dict[str, Any]) -> Path:
 
 def states_over(target: Target, ids: list[int], wanted: tuple[int, ...]) -> list[Tensor]:
     """[len(ids), hidden] of every wanted state over these tokens, without the engine."""
-    plan = make_plan(
-        [PlanRow(np.arange(len(ids)), len(ids))], device=torch.device("cpu"), backend="loop"
+    layout = make_layout(
+        [LayoutRow(np.arange(len(ids)), len(ids))], device=torch.device("cpu"), backend="loop"
     )
     output = target.forward(
         torch.tensor(ids),
         torch.arange(len(ids)),
-        plan,
+        layout,
         target.make_pool(len(ids)),
         torch.tensor([0]),
         wanted,

@@ -13,9 +13,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from eaglebench.engine.models import Models
 from eaglebench.engine.oracle import greedy_decode
 from eaglebench.model.attention import BACKENDS, AttentionForm, make_attention
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.device import accelerator_facts
-from eaglebench.model.plan_row import PlanRow, Tree
+from eaglebench.model.layout_row import LayoutRow, Tree
 from eaglebench.model.target import Target
 from eaglebench.records.observation import RequestObservation
 from tests.engines import (
@@ -123,8 +123,8 @@ def test_padded_attention_never_waits_for_the_device(
     target = cuda_models(torch.bfloat16, "padded").target
     slots = np.arange(1, 33, dtype=np.int64)
     tree = Tree(np.tri(5, dtype=np.bool_), np.array([0, 1, 1, 2, 2])) if is_tree else None
-    plan = make_plan(
-        [PlanRow(slots, 3), PlanRow(slots[:20] + 40, 5, tree)], device=CUDA, backend="padded"
+    layout = make_layout(
+        [LayoutRow(slots, 3), LayoutRow(slots[:20] + 40, 5, tree)], device=CUDA, backend="padded"
     )
     pool = target.make_pool(128)
     num_heads = target.config.num_attention_heads
@@ -132,10 +132,10 @@ def test_padded_attention_never_waits_for_the_device(
     key = torch.randn(8, target.num_kv_heads, target.head_dim, device=CUDA, dtype=target.dtype)
     attend = make_attention("padded")
     form = AttentionForm(scale=target.head_dim**-0.5, window=window)
-    expected = attend(query, key, key, pool, 0, plan, form)  # first use may load kernels
+    expected = attend(query, key, key, pool, 0, layout, form)  # first use may load kernels
     torch.cuda.set_sync_debug_mode("error")
     try:
-        again = attend(query, key, key, pool, 0, plan, form)
+        again = attend(query, key, key, pool, 0, layout, form)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
@@ -147,7 +147,9 @@ def test_masked_grouped_attention_needs_no_slow_kernel() -> None:
     target = cuda_models(torch.bfloat16, "padded").target
     slots = np.arange(1, 65, dtype=np.int64)
     tree = Tree(np.tri(5, dtype=np.bool_), np.array([0, 1, 1, 2, 2]))
-    plan = make_plan([PlanRow(slots, 9), PlanRow(slots, 5, tree)], device=CUDA, backend="padded")
+    layout = make_layout(
+        [LayoutRow(slots, 9), LayoutRow(slots, 5, tree)], device=CUDA, backend="padded"
+    )
     num_heads = target.config.num_attention_heads
     query = torch.randn(14, num_heads, target.head_dim, device=CUDA, dtype=target.dtype)
     key = torch.randn(14, target.num_kv_heads, target.head_dim, device=CUDA, dtype=target.dtype)
@@ -155,7 +157,7 @@ def test_masked_grouped_attention_needs_no_slow_kernel() -> None:
 
     assert num_heads > target.num_kv_heads
     with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION]):
-        attended = make_attention("padded")(query, key, key, target.make_pool(128), 0, plan, form)
+        attended = make_attention("padded")(query, key, key, target.make_pool(128), 0, layout, form)
 
     assert torch.isfinite(attended).all()
 
@@ -167,9 +169,9 @@ def test_backends_agree_in_bfloat16() -> None:
     logits = []
     for backend in BACKENDS:
         target = cuda_models(torch.bfloat16, backend).target
-        plan = make_plan([PlanRow(slots, len(ids))], device=CUDA, backend=backend)
+        layout = make_layout([LayoutRow(slots, len(ids))], device=CUDA, backend=backend)
         every = torch.arange(len(ids), device=CUDA)
-        output = target.forward(ids, every, plan, target.make_pool(1 + len(ids)), every)
+        output = target.forward(ids, every, layout, target.make_pool(1 + len(ids)), every)
         logits.append(output.logits.float())
 
     spread = logits[0].std().item()

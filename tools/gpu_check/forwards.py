@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from eaglebench.model.attention import BACKENDS
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 
 CONTEXT = 512
@@ -30,13 +30,13 @@ def make_forward(target: Target, num_requests: int, num_tokens: int) -> Callable
     device = target.device
     pool = target.make_pool(1 + num_requests * CONTEXT)
     tables = [1 + number * CONTEXT + np.arange(CONTEXT) for number in range(num_requests)]
-    rows = [PlanRow(table.astype(np.int64), num_tokens) for table in tables]
+    rows = [LayoutRow(table.astype(np.int64), num_tokens) for table in tables]
     token_ids = torch.arange(num_requests * num_tokens, device=device)
     positions = torch.arange(CONTEXT - num_tokens, CONTEXT, device=device).repeat(num_requests)
 
     def forward() -> None:
-        plan = make_plan(rows, device=device, backend=target.attention_backend)
-        target.forward(token_ids, positions, plan, pool, token_ids)
+        layout = make_layout(rows, device=device, backend=target.attention_backend)
+        target.forward(token_ids, positions, layout, pool, token_ids)
         if device.type == "cuda":
             torch.cuda.synchronize()
 
@@ -76,7 +76,7 @@ def main() -> None:
     device = torch.device(options.device)
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     timed = time_forwards(options.folder, device, dtype, options.repetitions)
-    print(f"context {CONTEXT}, {dtype}, ms a forward (plan included), median")
+    print(f"context {CONTEXT}, {dtype}, ms a forward (layout included), median")
     for num_requests, num_tokens in SHAPES:
         shown = ", ".join(
             f"{name} {1000 * timed[name, num_requests, num_tokens]:.2f}" for name in BACKENDS

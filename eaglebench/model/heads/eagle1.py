@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.head import LoadReport
 from eaglebench.model.heads.layer import HeadLayer, on_target
@@ -60,13 +60,13 @@ class Eagle1Head:
         token_ids: Tensor,
         features: Tensor,
         positions: Tensor,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         pool: KVPool,
     ) -> Tensor:
         """Hidden states [num_tokens, hidden]; see `DraftHead.forward`."""
         embedded = F.embedding(token_ids, self._embedding)
         inputs = linear(torch.cat([embedded, features], dim=-1), self._fc, self._fc_bias)
-        return self.layer.forward(inputs, inputs, positions, plan, pool)
+        return self.layer.forward(inputs, inputs, positions, layout, pool)
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:

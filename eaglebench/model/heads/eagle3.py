@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.heads.aux_layers import count_aux
 from eaglebench.model.heads.fit import facts_of, id_table
 from eaglebench.model.heads.format import Algorithm
@@ -98,7 +98,7 @@ class Eagle3Head:
         token_ids: Tensor,
         features: Tensor,
         positions: Tensor,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         pool: KVPool,
     ) -> Tensor:
         """Hidden states [num_tokens, hidden]; see `DraftHead.forward`."""
@@ -106,7 +106,7 @@ class Eagle3Head:
         normed = rms_norm(features, self._feature_norm, self._eps)
         inputs = torch.cat([rms_norm(embedded, self._token_norm, self._eps), normed], dim=-1)
         residual = normed if self._norms_residual else features
-        hidden = self.layer.forward(inputs, residual, positions, plan, pool)
+        hidden = self.layer.forward(inputs, residual, positions, layout, pool)
         return rms_norm(hidden, self._norm, self._eps) if self._feeds_normed else hidden
 
     @torch.inference_mode()

@@ -6,7 +6,7 @@ from typing import Protocol
 from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 
 TARGETS_EMBEDDINGS = "the target's embeddings"
@@ -83,7 +83,7 @@ class DraftHead(Protocol):
         token_ids: Tensor,
         features: Tensor,
         positions: Tensor,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         pool: KVPool,
     ) -> Tensor:
         """Hidden states [num_tokens, hidden], the next level's features; writes draft KV.
@@ -92,7 +92,7 @@ class DraftHead(Protocol):
             token_ids: [num_tokens] int64, the token *after* each slot.
             features: [num_tokens, hidden] fused target features, or hidden states of a level.
             positions: [num_tokens] int64, position of each slot.
-            plan: what is written and attended to.
+            layout: what is written and attended to.
             pool: the draft's pool.
         """
         ...

@@ -18,7 +18,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention import AttentionForm
-from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.fused import rotate
 from eaglebench.model.heads.config import HeadConfig
 from eaglebench.model.heads.places import LAYER, TABLES
@@ -77,18 +77,18 @@ class HeadLayer:
         inputs: Tensor,
         residual: Tensor,
         positions: Tensor,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         pool: KVPool,
     ) -> Tensor:
         """[num_tokens, hidden] from what attention sees and what it is added to."""
-        attended = self._attend(inputs, positions, plan, pool)
+        attended = self._attend(inputs, positions, layout, pool)
         hidden = residual + linear(attended, self._output, self._output_bias)
         normed = rms_norm(hidden, self._post_norm, self.config.rms_norm_eps)
         gate, up = linear(normed, self._gate_up, self._gate_up_bias).chunk(2, dim=-1)
         return hidden + linear(self._activation(gate) * up, self._down, self._down_bias)
 
     def _attend(
-        self, inputs: Tensor, positions: Tensor, plan: AttentionPlan, pool: KVPool
+        self, inputs: Tensor, positions: Tensor, layout: AttentionLayout, pool: KVPool
     ) -> Tensor:
         num_heads, num_kv_heads = self.config.num_attention_heads, self.config.num_kv_heads
         count, num_rotated = len(inputs), num_heads + num_kv_heads
@@ -102,7 +102,7 @@ class HeadLayer:
             heads[:, num_rotated:],
             pool,
             0,
-            plan,
+            layout,
             self._form,
         )
         return attended.reshape(count, -1)

@@ -42,8 +42,8 @@ def test_a_verify_row_and_a_chunk_stand_behind_one_another() -> None:
     assert batch.token_ids.tolist() == [105, 11, 12, 103, 104, 105]
     assert batch.positions.tolist() == [5, 6, 7, 3, 4, 5]
     assert [slots.tolist() for slots in batch.written] == [[9, 10, 11], [39, 16, 17]]
-    assert batch.plan.slot_mapping.tolist() == [9, 10, 11, 39, 16, 17]
-    assert [span.context_len for span in batch.plan.rows] == [8, 6]
+    assert batch.layout.slot_mapping.tolist() == [9, 10, 11, 39, 16, 17]
+    assert [span.context_len for span in batch.layout.rows] == [8, 6]
     assert (batch.starts, batch.logit_starts) == ((0, 3), (0, 3))
     assert batch.logit_rows.tolist() == [0, 1, 2]  # a middle chunk needs none
 
@@ -83,8 +83,8 @@ def test_window_layers_look_at_the_window_alone() -> None:
         window=view,
     )
 
-    assert batch.plan.window is not None
-    (span,) = batch.plan.window.rows
+    assert batch.layout.window is not None
+    (span,) = batch.layout.window.rows
     assert span.slots is not None
     assert span.slots.tolist() == [1031, 1008, 1009, 1010, 1011]  # positions 3 to 7
 
@@ -97,7 +97,7 @@ def test_the_plan_of_a_long_request_copies_none_of_its_slots(pages: range) -> No
 
     batch = assemble([VerifyRow(request)], device=CPU, backend="loop", wants_seam_guess=False)
 
-    (span,) = batch.plan.rows
+    (span,) = batch.layout.rows
     assert span.context_len == request.num_known
     if span.slots is None:
         assert span.run_start == 4

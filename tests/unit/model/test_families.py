@@ -12,9 +12,9 @@ from torch import Tensor
 
 from eaglebench.errors import CheckpointError
 from eaglebench.kv.window import slots_in_front
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.layer_form import layer_forms
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from tests.hybrids import FAMILIES, MIXED, VOCAB, WINDOW, make_hybrid
 
@@ -42,15 +42,15 @@ def run(
     start = 0
     for size in pieces:
         end = start + size
-        plan = make_plan([PlanRow(s[:end], size) for s in slots], device=CPU, backend="loop")
+        layout = make_layout([LayoutRow(s[:end], size) for s in slots], device=CPU, backend="loop")
         if two_pools:
             first = max(0, start - slots_in_front(target.window or 1))
-            plan.window = make_plan(
-                [PlanRow(s[first:end], size) for s in slots], device=CPU, backend="loop"
+            layout.window = make_layout(
+                [LayoutRow(s[first:end], size) for s in slots], device=CPU, backend="loop"
             )
         ids = torch.cat([ids[start:end] for ids in prompts])
         positions = torch.arange(start, end).repeat(len(prompts))
-        output = target.forward(ids, positions, plan, pool, torch.arange(len(ids)))
+        output = target.forward(ids, positions, layout, pool, torch.arange(len(ids)))
         for index, logits in enumerate(torch.split(output.logits, size)):
             found[index].append(logits)
         start = end

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from eaglebench.errors import UsageError
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from tests.checkpoints import FAMILIES, HIDDEN, LAYERS, VOCAB, make_model
 
@@ -53,14 +53,14 @@ def run_pieces(
     start = 0
     for size in pieces:
         end = start + size
-        plan = make_plan(
-            [PlanRow(slots[:end], size) for _, slots in prompts],
+        layout = make_layout(
+            [LayoutRow(slots[:end], size) for _, slots in prompts],
             device=CPU,
             backend=target.attention_backend,
         )
         ids = torch.cat([ids[start:end] for ids, _ in prompts])
         positions = torch.arange(start, end).repeat(len(prompts))
-        output = target.forward(ids, positions, plan, pool, torch.arange(len(ids)))
+        output = target.forward(ids, positions, layout, pool, torch.arange(len(ids)))
         for index, logits in enumerate(torch.split(output.logits, size)):
             found[index].append(logits)
         start = end
@@ -116,10 +116,15 @@ def test_aux_id_names_the_layer_it_enters() -> None:
     with torch.inference_mode():
         states = model(ids[None], output_hidden_states=True).hidden_states
     target = Target(model)
-    plan = make_plan([PlanRow(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
+    layout = make_layout([LayoutRow(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
     wanted = (0, 2, LAYERS - 1)
     output = target.forward(
-        ids, torch.arange(NUM_TOKENS), plan, target.make_pool(NUM_SLOTS), torch.tensor([0]), wanted
+        ids,
+        torch.arange(NUM_TOKENS),
+        layout,
+        target.make_pool(NUM_SLOTS),
+        torch.tensor([0]),
+        wanted,
     )
 
     assert output.aux is not None
@@ -135,10 +140,15 @@ def test_ids_past_the_layers_are_around_the_final_norm(family: str) -> None:
     with torch.inference_mode():
         expected = model.model(ids[None]).last_hidden_state[0]
     target = Target(model)
-    plan = make_plan([PlanRow(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
+    layout = make_layout([LayoutRow(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
     wanted = (LAYERS, target.normed_state_id)
     output = target.forward(
-        ids, torch.arange(NUM_TOKENS), plan, target.make_pool(NUM_SLOTS), torch.tensor([0]), wanted
+        ids,
+        torch.arange(NUM_TOKENS),
+        layout,
+        target.make_pool(NUM_SLOTS),
+        torch.tensor([0]),
+        wanted,
     )
 
     assert output.aux is not None
@@ -151,12 +161,12 @@ def test_ids_past_the_layers_are_around_the_final_norm(family: str) -> None:
 def test_a_state_that_is_not_there_is_refused() -> None:
     """With the states there are."""
     target = Target(make_model())
-    plan = make_plan([PlanRow(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
+    layout = make_layout([LayoutRow(make_slots(), NUM_TOKENS)], device=CPU, backend="loop")
     pool = target.make_pool(NUM_SLOTS)
 
     with pytest.raises(UsageError, match=r"no hidden state 8; it has 0 \.\. 7"):
         target.forward(
-            make_ids(), torch.arange(NUM_TOKENS), plan, pool, torch.tensor([0]), (1, LAYERS + 2)
+            make_ids(), torch.arange(NUM_TOKENS), layout, pool, torch.tensor([0]), (1, LAYERS + 2)
         )
 
 

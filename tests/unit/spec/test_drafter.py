@@ -8,7 +8,7 @@ from torch import Tensor
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
-from eaglebench.model.attention_plan import AttentionPlan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.spec.drafter import ChainDrafter, Drawing, ExtendRow
 from eaglebench.spec.sampling import Sampler, coin
 from eaglebench.spec.shape import DraftShape
@@ -29,7 +29,7 @@ class UniformHead(CountingHead):
         token_ids: Tensor,
         features: Tensor,
         positions: Tensor,
-        plan: AttentionPlan,
+        layout: AttentionLayout,
         pool: KVPool,
     ) -> Tensor:
         """As they come."""

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from eaglebench.training.conversation import Conversation
 from tests.engines import byte_ids
@@ -23,11 +23,11 @@ def exchange(question: str, answer: str) -> Conversation:
 def logits_behind(target: Target, ids: tuple[int, ...]) -> Tensor:
     """[vocab] what the target says behind a text, by one forward over all of it."""
     slots = np.arange(1, len(ids) + 1)
-    plan = make_plan([PlanRow(slots, len(ids))], device=target.device, backend="loop")
+    layout = make_layout([LayoutRow(slots, len(ids))], device=target.device, backend="loop")
     pool = target.make_pool(len(ids) + 1)
     last_row = torch.tensor([len(ids) - 1])
     positions = torch.arange(len(ids))
-    return target.forward(torch.tensor(ids), positions, plan, pool, last_row).logits[0]
+    return target.forward(torch.tensor(ids), positions, layout, pool, last_row).logits[0]
 
 
 def greedy_answer(target: Target, prompt: tuple[int, ...], count: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError, UsageError
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.checkpoint import canonical_name, read_tensors
 from eaglebench.model.heads.conversion import convert, save_converted
 from eaglebench.model.heads.fit import TargetFacts, facts_of
@@ -19,7 +19,7 @@ from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.published import read_published
 from eaglebench.model.heads.written_config import Verifier
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from tests.checkpoints import (
     AUX_LAYER_IDS,
@@ -70,14 +70,14 @@ def logits_of(head: DraftHead) -> Tensor:
         ids[:NUM_TOKENS],
         head.fuse(aux),
         torch.arange(NUM_TOKENS),
-        make_plan([PlanRow(slots[:NUM_TOKENS], NUM_TOKENS)], device=CPU, backend="loop"),
+        make_layout([LayoutRow(slots[:NUM_TOKENS], NUM_TOKENS)], device=CPU, backend="loop"),
         pool,
     )
     last = head.forward(
         ids[-1:],
         hidden[-1:],
         torch.tensor([NUM_TOKENS]),
-        make_plan([PlanRow(slots, 1)], device=CPU, backend="loop"),
+        make_layout([LayoutRow(slots, 1)], device=CPU, backend="loop"),
         pool,
     )
     return head.logits(torch.cat([hidden, last]))

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.attention_plan import make_plan
+from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from tests.checkpoints import (
     DRAFT_VOCAB,
@@ -113,9 +113,9 @@ def test_another_padding_is_no_other_vocabulary(tmp_path: Path, size: int) -> No
     head = load_head(write_head(tmp_path, tensors=tensors, config=config), make_target())
     last = torch.tensor([255])
     features = torch.ones(1, HIDDEN, dtype=torch.float64)
-    plan = make_plan([PlanRow(np.arange(1, 2), 1)], device=CPU, backend="loop")
+    layout = make_layout([LayoutRow(np.arange(1, 2), 1)], device=CPU, backend="loop")
 
-    hidden = head.forward(last, features, torch.tensor([0]), plan, head.make_pool(4))
+    hidden = head.forward(last, features, torch.tensor([0]), layout, head.make_pool(4))
 
     assert torch.isfinite(head.logits(hidden)).all()
     assert head.draft_vocab_size == min(size, 256)
@@ -136,10 +136,10 @@ def test_the_head_follows_the_targets_dtype(
     head = load_head(
         write_head(tmp_path, tensors=tensors, config=config), Target(make_model(dtype=run))
     )
-    plan = make_plan([PlanRow(np.arange(1, 5), 4)], device=CPU, backend="loop")
+    layout = make_layout([LayoutRow(np.arange(1, 5), 4)], device=CPU, backend="loop")
     features = head.fuse(torch.ones(4, 3 * HIDDEN, dtype=run))
 
-    hidden = head.forward(torch.arange(4), features, torch.arange(4), plan, head.make_pool(8))
+    hidden = head.forward(torch.arange(4), features, torch.arange(4), layout, head.make_pool(8))
 
     assert {features.dtype, hidden.dtype, head.logits(hidden).dtype} == {run}
 

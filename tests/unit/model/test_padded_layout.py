@@ -10,9 +10,9 @@ from torch import Tensor
 
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention import AttentionForm, make_attention
-from eaglebench.model.attention_plan import make_plan
-from eaglebench.model.padded_plan import MOST_PADDED, NOT_WORTH_A_GROUP, alike
-from eaglebench.model.plan_row import PlanRow, Tree
+from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.layout_row import LayoutRow, Tree
+from eaglebench.model.padded_layout import MOST_PADDED, NOT_WORTH_A_GROUP, alike
 
 CPU = torch.device("cpu")
 NUM_HEADS, NUM_KV_HEADS, WIDTH = 6, 2, 4
@@ -31,7 +31,7 @@ def make_tree(generator: np.random.Generator, num_nodes: int, num_queries: int) 
     return Tree(seen[num_nodes - num_queries :], depths)
 
 
-def make_rows(generator: np.random.Generator, shapes: Sequence[tuple[int, int]]) -> list[PlanRow]:
+def make_rows(generator: np.random.Generator, shapes: Sequence[tuple[int, int]]) -> list[LayoutRow]:
     """Rows of (queries, context in front), every second one a tree."""
     free = generator.permutation(np.arange(1, 1 + sum(map(sum, shapes)))).astype(np.int64)
     rows = []
@@ -41,11 +41,11 @@ def make_rows(generator: np.random.Generator, shapes: Sequence[tuple[int, int]])
         if number % 2:
             num_nodes = min(front + count, count + 3)
             tree = make_tree(generator, num_nodes, count)
-        rows.append(PlanRow(slots, count, tree))
+        rows.append(LayoutRow(slots, count, tree))
     return rows
 
 
-def attend(backend: str, rows: Sequence[PlanRow], form: AttentionForm) -> Tensor:
+def attend(backend: str, rows: Sequence[LayoutRow], form: AttentionForm) -> Tensor:
     """[num_tokens, num_heads, head_dim] over a pool of random numbers."""
     generator = torch.Generator().manual_seed(0)
     num_slots = 1 + sum(len(row.slots) for row in rows)
@@ -64,8 +64,8 @@ def attend(backend: str, rows: Sequence[PlanRow], form: AttentionForm) -> Tensor
         torch.randn((num_tokens, heads, WIDTH), generator=generator, dtype=torch.float64)
         for heads in (NUM_HEADS, NUM_KV_HEADS, NUM_KV_HEADS)
     )
-    plan = make_plan(rows, device=CPU, backend=backend)
-    return make_attention(backend)(query, key, value, pool, 0, plan, form)
+    layout = make_layout(rows, device=CPU, backend=backend)
+    return make_attention(backend)(query, key, value, pool, 0, layout, form)
 
 
 @settings(max_examples=60, deadline=None)
@@ -108,7 +108,7 @@ def test_several_groups_are_the_loop_too() -> None:
     torch.testing.assert_close(padded, loop, atol=TOLERANCE, rtol=0)
 
 
-def padded_work(rows: Sequence[PlanRow]) -> tuple[int, int]:
+def padded_work(rows: Sequence[LayoutRow]) -> tuple[int, int]:
     """Queries times keys of the padded groups, and how many groups there are."""
     groups = alike(rows)
     work = 0
@@ -123,7 +123,7 @@ def padded_work(rows: Sequence[PlanRow]) -> tuple[int, int]:
 @given(st.lists(st.tuples(st.integers(1, 500), st.integers(0, 3000)), min_size=1, max_size=64))
 def test_padding_costs_little(shapes: list[tuple[int, int]]) -> None:
     """Whatever the lengths: a quarter of the rows' own work, and less than a kernel's a group."""
-    rows = [PlanRow(np.zeros(front + count, dtype=np.int64), count) for count, front in shapes]
+    rows = [LayoutRow(np.zeros(front + count, dtype=np.int64), count) for count, front in shapes]
 
     work, num_groups = padded_work(rows)
 
@@ -135,7 +135,7 @@ def test_padding_costs_little(shapes: list[tuple[int, int]]) -> None:
 def test_a_long_prompt_beside_short_rows_is_computed_by_itself() -> None:
     """One of 3,000 tokens and seven of a few were padded to eight of 3,000."""
     lengths = [3000, *range(60, 95, 5)]
-    rows = [PlanRow(np.zeros(length, dtype=np.int64), length) for length in lengths]
+    rows = [LayoutRow(np.zeros(length, dtype=np.int64), length) for length in lengths]
 
     work, num_groups = padded_work(rows)
 

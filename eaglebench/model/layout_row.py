@@ -24,7 +24,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRow:
+class LayoutRow:
     """One request's part of a forward.
 
     Attributes:
@@ -41,7 +41,7 @@ class PlanRow:
     run_start: int | None = None
 
 
-def table_row(table: BlockTable, end: int, num_queries: int, tree: Tree | None = None) -> PlanRow:
+def table_row(table: BlockTable, end: int, num_queries: int, tree: Tree | None = None) -> LayoutRow:
     """The row of a request that looks at positions [0, end) of its table; nothing is copied."""
     slots, run_start = table.leading(end)
-    return PlanRow(slots, num_queries, tree, run_start)
+    return LayoutRow(slots, num_queries, tree, run_start)

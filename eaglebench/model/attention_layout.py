@@ -1,9 +1,9 @@
-"""The plan of one forward: which tokens belong together, what is written, what is attended to.
+"""The layout of one forward: which tokens belong together, what is written, what is attended to.
 
 A batch is flattened: the tokens of all requests stand behind one another in one row.
 
     tokens   | a a a | b | c c c c c |        queries of three requests
-    plan       ctx 9   5   5                  query j of n sits at position ctx - n + j
+    layout     ctx 9   5   5                  query j of n sits at position ctx - n + j
 
 The last queries of a request may be a tree instead of a run: then a mask says which of its last keys
 each of them sees, and depths say where they sit.
@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.model.padded_plan import PaddedPlan, pad
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
+from eaglebench.model.padded_layout import PaddedLayout, pad
 from eaglebench.model.upload import upload
 
 
@@ -40,7 +40,7 @@ class RowSpan:
         context_len: keys are positions [0, context_len).
         run_start: first slot where the slots are one ascending run, so that no gather is needed.
         slots: [context_len] int64; None where they are a run.
-        device: where the plan lives.
+        device: where the layout lives.
         tail: the tree among the last keys; None is a causal run.
         biases: additive masks by (dtype, window, groups), made when first asked for.
     """
@@ -89,7 +89,7 @@ class RowSpan:
 
 
 @dataclass(slots=True)
-class AttentionPlan:
+class AttentionLayout:
     """What one forward writes and attends to.
 
     Attributes:
@@ -101,16 +101,18 @@ class AttentionPlan:
 
     slot_mapping: Tensor
     rows: tuple[RowSpan, ...]
-    padded: PaddedPlan | None
-    window: "AttentionPlan | None" = None
+    padded: PaddedLayout | None
+    window: "AttentionLayout | None" = None
 
 
-def make_plan(rows: Sequence[PlanRow], *, device: torch.device, backend: str) -> AttentionPlan:
-    """Plan one forward over these rows."""
+def make_layout(
+    rows: Sequence[LayoutRow], *, device: torch.device, backend: str
+) -> AttentionLayout:
+    """Lay out one forward over these rows."""
     mapping = np.concatenate([row.slots[len(row.slots) - row.num_queries :] for row in rows])
     if backend == "padded":
         written, padded = pad(rows, mapping, device)
-        return AttentionPlan(written, (), padded)
+        return AttentionLayout(written, (), padded)
     trees = [row.tree for row in rows if row.tree is not None]
     runs = [
         row.run_start if row.run_start is not None else _ascending_run(row.slots) for row in rows
@@ -128,7 +130,7 @@ def make_plan(rows: Sequence[PlanRow], *, device: torch.device, backend: str) ->
         tail = None if row.tree is None else next(tails)
         spans.append(RowSpan(start, end, len(row.slots), run, mine, device, tail))
         start = end
-    return AttentionPlan(written, tuple(spans), None)
+    return AttentionLayout(written, tuple(spans), None)
 
 
 def _lent(slots: Sequence[NDArray[np.int64]], device: torch.device) -> list[Tensor]:

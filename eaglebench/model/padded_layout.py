@@ -1,4 +1,4 @@
-"""The plan of a padded batch: rows of like length side by side, padded to the longest of them.
+"""The layout of a padded batch: rows of like length side by side, padded to the longest of them.
 
     rows        queries x keys         groups
     verify      9 x 70, 9 x 81         one of [2, 9, 81]
@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.model.plan_row import PlanRow
+from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.upload import upload
 
 MOST_PADDED = 1.25
@@ -73,7 +73,7 @@ class PaddedGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class PaddedPlan:
+class PaddedLayout:
     """All groups of a forward.
 
     Attributes:
@@ -87,8 +87,8 @@ class PaddedPlan:
 
 
 def pad(
-    rows: Sequence[PlanRow], mapping: NDArray[np.int64], device: torch.device
-) -> tuple[Tensor, PaddedPlan]:
+    rows: Sequence[LayoutRow], mapping: NDArray[np.int64], device: torch.device
+) -> tuple[Tensor, PaddedLayout]:
     """The slots written, [num_tokens] int64 on the device, and the padded batches of all rows."""
     starts = np.cumsum([0, *(row.num_queries for row in rows)])
     scatter = np.empty(starts[-1], dtype=np.int64)
@@ -117,10 +117,10 @@ def pad(
         )
         for each in laid
     )
-    return numbers[0], PaddedPlan(groups, numbers[1])
+    return numbers[0], PaddedLayout(groups, numbers[1])
 
 
-def alike(rows: Sequence[PlanRow]) -> list[list[int]]:
+def alike(rows: Sequence[LayoutRow]) -> list[list[int]]:
     """Row numbers in groups of like length, each in the batch's order."""
     groups: list[_Open] = []
     sizes = [(row.num_queries, len(row.slots)) for row in rows]
@@ -168,7 +168,7 @@ class _Laid:
     is_even: bool
 
 
-def _lay(rows: Sequence[PlanRow], starts: NDArray[np.int64]) -> _Laid:
+def _lay(rows: Sequence[LayoutRow], starts: NDArray[np.int64]) -> _Laid:
     """Lay rows side by side; `starts` says where their queries begin in the flattened batch."""
     num_queries = max(row.num_queries for row in rows)
     num_keys = max(len(row.slots) for row in rows)

@@ -9,7 +9,6 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 import eaglebench
 from eaglebench.backends.embedded import POLICIES, EmbeddedBackend
-from eaglebench.clock import FakeClock
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
@@ -19,6 +18,7 @@ from eaglebench.model.target import Target
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.records.observation import RequestObservation
+from tests.fake_clock import FakeClock
 
 TINY = Path(eaglebench.__file__).parent / "data" / "tiny"
 TINY_HEAD = Path(eaglebench.__file__).parent / "data" / "tiny-eagle3"

@@ -9,13 +9,14 @@ from eaglebench.backends.seam import Runtime
 from eaglebench.bench.block import BLOCK_DEPTH
 from eaglebench.bench.progress import SilentProgress
 from eaglebench.bench.session import IsPrecise, Session, SessionPlan
-from eaglebench.clock import Clock, FakeClock
+from eaglebench.clock import Clock
 from eaglebench.plan.cell import Cell, cell_id
 from eaglebench.plan.conversation import Conversation, PromptKind, Turn
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import make_run_config
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.store.run_folder import RunFolder
+from tests.fake_clock import FakeClock
 
 NOW = datetime(2026, 11, 30, 2, 13, tzinfo=UTC)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from eaglebench.backends.seam import Runtime
+from eaglebench.errors import UsageError
 from eaglebench.records.models import ModelChoice
 from eaglebench.training.head_report import HeadReport
 from eaglebench.training.recipe import (
@@ -27,6 +28,9 @@ def open_runtime(choice: ModelChoice, backend: str = DEFAULT_BACKEND) -> Runtime
     Raises:
         UsageError: the models can't be had, don't fit each other, or the backend is unknown.
     """
+    if backend not in _LOADERS:
+        known = ", ".join(sorted(_LOADERS))
+        raise UsageError(f"unknown backend {backend!r}", hint=f"known: {known}")
     module_name, _, function_name = _LOADERS[backend].partition(":")
     load: Any = getattr(import_module(module_name), function_name)
     return cast("Runtime", load(choice))

@@ -7,13 +7,13 @@ from typing import Any
 
 from eaglebench.backends.seam import Runtime
 from eaglebench.bench.block import BLOCK_DEPTH
-from eaglebench.bench.progress import SilentProgress
 from eaglebench.bench.session import IsPrecise, Session, SessionPlan
 from eaglebench.clock import Clock
 from eaglebench.plan.cell import Cell, cell_id
 from eaglebench.plan.conversation import Conversation, PromptKind, Turn
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import make_run_config
+from eaglebench.progress import SilentProgress
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.store.run_folder import RunFolder
 from tests.fake_clock import FakeClock

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from eaglebench.backends.seam import Runtime
 from eaglebench.errors import UsageError
+from eaglebench.progress import Progress
 from eaglebench.records.models import ModelChoice
 from eaglebench.training.head_report import HeadReport
 from eaglebench.training.recipe import (
     TrainingFiles,
-    TrainingListener,
     TrainingMachine,
     TrainingRecipe,
     TrainingReport,
@@ -81,7 +81,7 @@ def train_head(
     files: TrainingFiles,
     recipe: TrainingRecipe,
     machine: TrainingMachine,
-    listener: TrainingListener,
+    listener: Progress,
 ) -> TrainingReport:
     """Make a head for a target, or go on where an earlier call was stopped.
 

@@ -19,7 +19,6 @@ from itertools import groupby
 from eaglebench.backends.seam import Backend, Runtime
 from eaglebench.bench.block import BLOCK_DEPTH, Block, DoneBlock, Place, make_blocks, run_block
 from eaglebench.bench.feed import AnswerRule, Feed
-from eaglebench.bench.progress import Progress
 from eaglebench.bench.prompt_check import check_prompts
 from eaglebench.bench.prompts import first_prompt, question_digest
 from eaglebench.bench.resume import Finished, keeps_nothing
@@ -29,6 +28,7 @@ from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import Replay
 from eaglebench.plan.run_config import RunConfig
+from eaglebench.progress import Progress
 from eaglebench.records.generation import GenerationRequest, Sampling
 from eaglebench.records.models import NumericNoise
 from eaglebench.store.run_folder import RunFolder
@@ -125,8 +125,11 @@ class Session:
             self._digests[cell.cell_id] = self._question_digests(conversations)
             self._finished.check_questions(cell.cell_id, self._digests[cell.cell_id])
         least = range(self.config.pair_range.least)
-        self.progress.start(
-            sum(_size(self._tasks(cell, talks, number)) for cell, talks in work for number in least)
+        self.progress.stage(
+            "questions",
+            sum(
+                _size(self._tasks(cell, talks, number)) for cell, talks in work for number in least
+            ),
         )
         with _frozen_heap():
             for cell, rounds in groupby(self._rounds(work), key=lambda due: due.cell):
@@ -193,11 +196,10 @@ class Session:
         if not self.config.continue_on_error:
             done.check()
         wall_s = done.record.wall_s
+        tokens_per_s = done.record.output_tokens / wall_s if wall_s > 0 else 0.0
         self.progress.advance(
-            place.cell_id,
-            place.arm,
             len(block.conversations),
-            done.record.output_tokens / wall_s if wall_s > 0 else 0.0,
+            f"{place.cell_id}  {place.arm}  {tokens_per_s:.1f} token/s",
         )
 
     def _tasks(

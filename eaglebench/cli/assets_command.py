@@ -1,24 +1,19 @@
 """`eaglebench assets`: what can be had by name, fetched, verified, found."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from rich.table import Table
 
 from eaglebench.assets.catalog import CATALOG, Asset
 from eaglebench.assets.fetch import asset, ensure_asset, path_of, verify_asset
-from eaglebench.assets.progress import Listener
 from eaglebench.cli.console import stdout_console
 from eaglebench.cli.effects import StatedCommand, always
+from eaglebench.cli.progress_display import download_display
 from eaglebench.errors import AssetError, UsageError
 
 ASSET_NAME = click.Choice(tuple(CATALOG))
-_REFRESH_PER_S = 10
 
 
 @click.group()
@@ -56,7 +51,7 @@ def fetch(names: tuple[str, ...], source: Path | None, *, force: bool) -> None:
         raise UsageError("--from holds one asset; expected one name", hint="fetch them one by one")
     for name in names:
         wanted = asset(name)
-        with progress_bar() as listener:
+        with download_display() as listener:
             path = ensure_asset(wanted, listener, source=source, again=force)
         verify_asset(wanted)
         click.echo(path)
@@ -93,30 +88,6 @@ def path(name: str) -> None:
     if not found.exists():
         raise AssetError(f"{name} is not here", hint=f"run: eaglebench assets fetch {name}")
     click.echo(found)
-
-
-@contextmanager
-def progress_bar(console: Console | None = None) -> Iterator[Listener]:
-    """A listener that shows notices and, on a terminal, a bar, both on standard error."""
-    console = console or Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(binary_units=False),
-    )
-    with Progress(
-        *columns,
-        console=console,
-        transient=True,
-        refresh_per_second=_REFRESH_PER_S,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("", total=None, visible=False)
-
-        def show(stage: str, done: int, total: int) -> None:
-            bar.update(task, description=stage, completed=done, total=total, visible=True)
-
-        yield Listener(lambda line: console.print(line, highlight=False, markup=False), show)
 
 
 def _present() -> list[Asset]:

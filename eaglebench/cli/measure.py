@@ -16,10 +16,9 @@ from eaglebench.bench.resume import obstacles
 from eaglebench.bench.session import Session, SessionPlan
 from eaglebench.cli.console import notice
 from eaglebench.cli.exit_codes import trust_code
-from eaglebench.cli.progress_display import progress_display
+from eaglebench.cli.progress_display import LoggedProgress, progress_display
 from eaglebench.cli.results import load_run, rows_of, tau_of
 from eaglebench.cli.run_flow import Plan, RunOutput, conversations_of
-from eaglebench.cli.run_log import LoggedProgress
 from eaglebench.cli.show_command import print_run
 from eaglebench.cli.stored import folder_to_resume, read_replay
 from eaglebench.clock import MonotonicClock

@@ -1,56 +1,99 @@
-"""Progress of a run on standard error: a live bar, a line now and then, or nothing."""
+"""Progress on standard error: a live bar, a line now and then, or nothing; and `log.txt`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eaglebench.bench.progress import Progress, SilentProgress
-from eaglebench.cli.console import is_live, notice
-from eaglebench.cli.live_bar import live_bar
+from eaglebench.assets.progress import Listener
+from eaglebench.cli.console import is_live, notice, stderr_console
+from eaglebench.files import append_text
+from eaglebench.progress import Progress, SilentProgress
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+    from rich.progress import ProgressColumn, TaskID
 
-_LINES_A_RUN = 20
+_LINES_A_STAGE = 20
 """Plain progress writes about so many lines, so that a log stays readable."""
 
 
 @contextmanager
-def progress_display(choice: str) -> Iterator[Progress]:
-    """Progress shown the way the user asked for: `auto`, `rich`, `plain` or `none`."""
+def progress_display(choice: str, *, leaves_bars: bool = False) -> Iterator[Progress]:
+    """Progress shown the way the user asked for: `auto`, `rich`, `plain` or `none`.
+
+    Args:
+        choice: which.
+        leaves_bars: whether bars stay on the screen when all is done.
+    """
     if choice == "none":
         yield SilentProgress()
     elif is_live(choice):
-        with live_bar(is_transient=True) as bar:
-            yield LiveProgress(bar)
+        from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with _bars(stderr_console(), *columns, is_transient=not leaves_bars) as bars:
+            yield LiveProgress(bars)
     else:
         yield PlainProgress()
 
 
+@contextmanager
+def download_display(console: "Console | None" = None) -> Iterator[Listener]:
+    """A listener that shows notices and, on a terminal, a bar of bytes."""
+    from rich.console import Console
+    from rich.progress import DownloadColumn
+
+    console = console or Console(stderr=True)
+    with _bars(console, DownloadColumn(binary_units=False), is_shown=console.is_terminal) as bars:
+        task = bars.add_task("", total=None, visible=False)
+
+        def show(stage: str, done: int, total: int) -> None:
+            bars.update(task, description=stage, completed=done, total=total, visible=True)
+
+        yield Listener(lambda line: console.print(line, highlight=False, markup=False), show)
+
+
+def _bars(
+    console: "Console",
+    *columns: "ProgressColumn",
+    is_transient: bool = True,
+    is_shown: bool = True,
+) -> "Bars":
+    """Bars with their names in front and columns behind; transient ones leave nothing."""
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    name = TextColumn("{task.description}", markup=False)
+    return Bars(
+        name, BarColumn(), *columns, console=console, transient=is_transient, disable=not is_shown
+    )
+
+
 class PlainProgress:
-    """A line now and then, about twenty in all."""
+    """A line now and then, about twenty a stage."""
 
     def __init__(self) -> None:
-        self._total = 0
-        self._done = 0
-        self._shown = 0
+        self._name, self._total, self._done, self._shown = "", 0, 0, 0
 
-    def start(self, num_questions: int) -> None:
-        """Say how much there is to do."""
-        self._total = num_questions
-        notice(f"{num_questions} questions to run, arms and cells counted")
+    def stage(self, name: str, total: int, done: int = 0) -> None:
+        """Say what begins."""
+        self._name, self._total, self._done, self._shown = name, total, done, done
+        notice(f"{name}: {done} of {total} done")
 
-    def extend(self, num_questions: int) -> None:
+    def extend(self, units: int) -> None:
         """Set the end further away."""
-        self._total += num_questions
+        self._total += units
 
-    def advance(self, cell_id: str, arm: str, num_questions: int, tokens_per_s: float) -> None:
+    def advance(self, units: int, state: str) -> None:
         """Say how far it is if enough has happened since the last line."""
-        self._done += num_questions
-        if self._done == self._total or self._done - self._shown >= self._total / _LINES_A_RUN:
+        self._done += units
+        is_due = self._done - self._shown >= self._total / _LINES_A_STAGE
+        if is_due or self._done == self._total:
             self._shown = self._done
-            notice(f"{self._done}/{self._total}  {cell_id}  {arm}  {tokens_per_s:.1f} token/s")
+            notice(f"{self._name}: {self._done}/{self._total}  {state}")
 
     def note(self, line: str) -> None:
         """Say it."""
@@ -58,28 +101,65 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """A bar with the time that is left."""
+    """A bar a stage, with the time that is left."""
 
-    def __init__(self, bar: "RichProgress") -> None:
-        self._bar = bar
-        self._total = 0
-        self._task: TaskID = bar.add_task("starting", total=None)
+    def __init__(self, bars: "Bars") -> None:
+        self._bars = bars
+        self._name, self._total = "", 0
+        self._task: TaskID | None = None
 
-    def start(self, num_questions: int) -> None:
-        """Set the bar's length."""
-        self._total = num_questions
-        self._bar.update(self._task, total=num_questions, description="running")
+    def stage(self, name: str, total: int, done: int = 0) -> None:
+        """Begin a bar."""
+        self._name, self._total = name, total
+        self._task = self._bars.add_task(name, total=total, completed=done)
 
-    def extend(self, num_questions: int) -> None:
-        """Make the bar longer."""
-        self._total += num_questions
-        self._bar.update(self._task, total=self._total)
+    def extend(self, units: int) -> None:
+        """Make it longer."""
+        self._total += units
+        if self._task is not None:
+            self._bars.update(self._task, total=self._total)
 
-    def advance(self, cell_id: str, arm: str, num_questions: int, tokens_per_s: float) -> None:
-        """Move the bar."""
-        shown = f"{cell_id} {arm} {tokens_per_s:.1f} token/s"
-        self._bar.update(self._task, advance=num_questions, description=shown)
+    def advance(self, units: int, state: str) -> None:
+        """Move it."""
+        if self._task is not None:
+            self._bars.update(self._task, advance=units, description=f"{self._name}: {state}")
 
     def note(self, line: str) -> None:
-        """Print a line above the bar."""
-        self._bar.console.print(line)
+        """Print a line above the bars."""
+        self._bars.console.print(line)
+
+
+class LoggedProgress:
+    """Progress that another one shows, written into a run's `log.txt` as well."""
+
+    def __init__(self, shown: Progress, path: Path) -> None:
+        self._shown = shown
+        self._path = path
+
+    def stage(self, name: str, total: int, done: int = 0) -> None:
+        """Something begins."""
+        self._write(f"{name}: {done} of {total} done")
+        self._shown.stage(name, total, done)
+
+    def extend(self, units: int) -> None:
+        """There is more to do."""
+        self._write(f"one more pass: {units} on top")
+        self._shown.extend(units)
+
+    def advance(self, units: int, state: str) -> None:
+        """Units are finished."""
+        self._write(f"{units} done: {state}")
+        self._shown.advance(units, state)
+
+    def note(self, line: str) -> None:
+        """Something worth a line."""
+        self._write(line)
+        self._shown.note(line)
+
+    def _write(self, line: str) -> None:
+        stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+        append_text(
+            self._path,
+            f"{stamp} {line}\n",
+            hint="finished questions are kept; free some space and run again with --resume",
+        )

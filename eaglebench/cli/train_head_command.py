@@ -141,7 +141,7 @@ def train_head(
     from eaglebench.assets.resolve import resolve_model
     from eaglebench.backends.registry import train_head as make_head
     from eaglebench.cli.console import notice
-    from eaglebench.cli.training_display import training_display
+    from eaglebench.cli.progress_display import progress_display
     from eaglebench.files import check_writable
     from eaglebench.training.recipe import TrainingFiles, TrainingMachine
 
@@ -158,7 +158,7 @@ def train_head(
         keeps_studies=keep_studies,
     )
     machine = TrainingMachine(dtype=dtype, device=device, num_threads=num_threads)
-    with training_display(progress) as listener:
+    with progress_display(progress, leaves_bars=True) as listener:
         report = make_head(files, recipe, machine, listener)
     for line in _summary(report):
         click.echo(line)

@@ -25,6 +25,7 @@ from eaglebench.model.device import resolve_device
 from eaglebench.model.heads.layer import make_rotary
 from eaglebench.model.target import Target
 from eaglebench.model.tokenizer import HubTokenizer
+from eaglebench.progress import Progress
 from eaglebench.training.blueprint import (
     Blueprint,
     blueprint_of,
@@ -45,7 +46,6 @@ from eaglebench.training.openings import FIRST_TURNS, LATER_TURNS
 from eaglebench.training.overlap import OverlapFilter
 from eaglebench.training.recipe import (
     TrainingFiles,
-    TrainingListener,
     TrainingMachine,
     TrainingRecipe,
     TrainingReport,
@@ -73,7 +73,7 @@ class HeadMaker:
         files: TrainingFiles,
         recipe: TrainingRecipe,
         machine: TrainingMachine,
-        listener: TrainingListener,
+        listener: Progress,
     ) -> None:
         self._files, self._recipe, self._listener = files, recipe, listener
         self._work = files.out / "training"

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from eaglebench.errors import UsageError
 
@@ -159,22 +158,6 @@ class TrainingReport:
     coverage: float
     before: Acceptance
     after: Acceptance
-
-
-class TrainingListener(Protocol):
-    """Told how far it is."""
-
-    def stage(self, name: str, total: int, done: int) -> None:
-        """A stage of `total` units begins, of which `done` were done before."""
-        ...
-
-    def advance(self, units: int, state: str) -> None:
-        """Units of the stage are done; `state` says how it stands."""
-        ...
-
-    def note(self, line: str) -> None:
-        """Something to say in a line of its own."""
-        ...
 
 
 def _flag(name: str) -> str:

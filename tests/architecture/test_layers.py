@@ -4,7 +4,7 @@ import pytest
 
 from tests.architecture.source import Source, imports_of, parse, sources
 
-VOCABULARY = {"records", "errors", "files", "foreign", "clock"}
+VOCABULARY = {"records", "errors", "files", "foreign", "clock", "progress"}
 MAY_IMPORT: dict[str, set[str]] = {  # besides the vocabulary, which everyone may import
     "kv": set(),
     "model": {"kv"},

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.model.heads.loading import load_head
+from eaglebench.progress import SilentProgress
 from eaglebench.training.make_head import HeadMaker
 from eaglebench.training.recipe import (
     TrainingFiles,
@@ -35,7 +36,7 @@ RECIPE = TrainingRecipe(
 MACHINE = TrainingMachine(dtype="float32", num_threads=1)
 
 
-class Recorder:
+class Recorder(SilentProgress):
     """Remembers what it is told; stops the training after so many updates."""
 
     def __init__(self, stop_after: int | None = None) -> None:
@@ -43,7 +44,7 @@ class Recorder:
         self.notes: list[str] = []
         self._left = stop_after
 
-    def stage(self, name: str, total: int, done: int) -> None:
+    def stage(self, name: str, total: int, done: int = 0) -> None:
         """Remember it."""
         self.stages.append((name, total, done))
 

@@ -11,6 +11,11 @@ from tests.architecture.source import sources
 
 HEAVY = ("torch", "transformers", "pandas", "datasets", "pyarrow", "scipy")
 LIGHT_PACKAGES = ("records", "store", "stats", "plan", "report", "bench", "assets", "cli")
+NEEDLESS = (
+    "datasets", "gguf", "IPython", "junitparser", "matplotlib", "pandas", "plotly", "pyarrow",
+    "sklearn", "statsmodels", "tabulate", "torchvision",
+)  # fmt: skip
+"""What a run's models and commands are loaded without; tables at its end may need some of it."""
 HELP_LIMIT_S = 5.0
 """Far above what it takes (a fifth of a second), because other tests may hold the processors."""
 
@@ -52,6 +57,18 @@ def test_the_command_line_loads_nothing_heavy() -> None:
     loaded = json.loads(run_python("-c", code))
 
     assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_a_run_starts_without_what_it_does_not_need() -> None:
+    """Commands, engine and loaders of a run pull in no table, chart or data-set library."""
+    code = (
+        "import json, sys, eaglebench.cli.run_command, eaglebench.bench.session, "
+        "eaglebench.backends.registry, eaglebench.backends.loading; "
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    loaded = json.loads(run_python("-c", code))
+
+    assert [name for name in NEEDLESS if name in loaded] == []
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["help", "aliases"]])

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM
 
-from eaglebench.assets.fetch import asset_path
+from eaglebench.assets.catalog import asset
 from eaglebench.backends.loading import load_embedded
 from eaglebench.plan.questions import read_question_file
 from eaglebench.records.generation import GenerationRequest
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    model, head = (asset_path(name) for name in ("smollm2-135m", "smollm2-135m-eagle3"))
+    model, head = (asset(name).path for name in ("smollm2-135m", "smollm2-135m-eagle3"))
     runtime = load_embedded(
         ModelChoice(target=str(model), draft=str(head), num_threads=options.threads)
     )
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _questions() -> Path:
-    return asset_path("mtbench-questions")
+    return asset("mtbench-questions").path
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import statistics
 import sys
 import time
 
-from eaglebench.assets.fetch import asset_path
+from eaglebench.assets.catalog import asset
 from eaglebench.backends.embedded import EmbeddedBackend, EmbeddedRuntime
 from eaglebench.backends.loading import load_embedded
 from eaglebench.plan.questions import read_question_file
@@ -60,7 +60,7 @@ def step_ms(backend: EmbeddedBackend, request: GenerationRequest) -> float:
 def measure(runtime: EmbeddedRuntime, options: argparse.Namespace) -> dict[str, list[float]]:
     """Milliseconds a step of each shape, a value a round and question."""
     backends = {shape: make_backend(runtime, shape) for shape in SHAPES}
-    asked = read_question_file(asset_path("mtbench-questions")).questions
+    asked = read_question_file(asset("mtbench-questions").path).questions
     times: dict[str, list[float]] = {shape: [] for shape in SHAPES}
     for question in asked[: options.questions]:
         prompt = runtime.tokenizer.render_chat([{"role": "user", "content": question.turns[0]}])
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cpu-time", action="store_true")
     options = parser.parse_args()
-    model, head = (asset_path(name) for name in ("smollm2-135m", "smollm2-135m-eagle3"))
+    model, head = (asset(name).path for name in ("smollm2-135m", "smollm2-135m-eagle3"))
     for dtype in options.dtypes:
         runtime = load_embedded(
             ModelChoice(

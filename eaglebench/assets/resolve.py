@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from eaglebench.assets.catalog import CATALOG
-from eaglebench.assets.fetch import ensure, is_present, path_of
+from eaglebench.assets.fetch import ensure
 from eaglebench.assets.progress import Notice, Progress
 from eaglebench.errors import AssetError
 from eaglebench.files import is_file, is_folder, user_path
@@ -38,7 +38,8 @@ def resolve_model(name: str, *, notice: Notice, progress: Progress | None = None
 def local_folder(name: str) -> Path | None:
     """The folder of a model that is on this machine already; None where it would be fetched."""
     if name in CATALOG:
-        return path_of(CATALOG[name]) if is_present(name) else None
+        path = CATALOG[name].path
+        return path if path.exists() else None
     path = user_path(name)
     return path if is_folder(path) else None
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from eaglebench.assets.catalog import CATALOG, Asset
-from eaglebench.assets.fetch import asset, ensure_asset, path_of, verify_asset
+from eaglebench.assets.catalog import CATALOG, Asset, asset
+from eaglebench.assets.fetch import ensure_asset, verify_asset
 from eaglebench.cli.console import stdout_console
 from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.progress_display import download_display
@@ -69,8 +69,7 @@ def verify(names: tuple[str, ...]) -> None:
             failed.append(wanted.name)
             click.echo(f"{wanted.name}: {error.message}", err=True)
         else:
-            ships = wanted.wheel is None and wanted.based_on is None
-            state = "ships with the package" if ships else "ok"
+            state = "ships with the package" if wanted.ships else "ok"
             click.echo(f"{wanted.name}: {state}: {path}")
     if failed:
         raise AssetError(
@@ -84,14 +83,14 @@ def verify(names: tuple[str, ...]) -> None:
 def path(name: str) -> None:
     """Where NAME lies on this machine."""
     wanted = asset(name)
-    found = path_of(wanted)
+    found = wanted.path
     if not found.exists():
         raise AssetError(f"{name} is not here", hint=f"run: eaglebench assets fetch {name}")
     click.echo(found)
 
 
 def _present() -> list[Asset]:
-    return [wanted for wanted in CATALOG.values() if path_of(wanted).exists()]
+    return [wanted for wanted in CATALOG.values() if wanted.path.exists()]
 
 
 def _facts(wanted: Asset) -> dict[str, str | None]:
@@ -101,7 +100,7 @@ def _facts(wanted: Asset) -> dict[str, str | None]:
         "description": wanted.description,
         "licence": wanted.licence,
         "state": _state(wanted),
-        "path": str(path_of(wanted)),
+        "path": str(wanted.path),
         "source": wanted.wheel.requirement if wanted.wheel else None,
         "sha256": wanted.wheel.sha256 if wanted.wheel else None,
         "draft": wanted.draft,
@@ -109,15 +108,14 @@ def _facts(wanted: Asset) -> dict[str, str | None]:
 
 
 def _state(wanted: Asset) -> str:
-    ships = wanted.wheel is None and wanted.based_on is None
-    if path_of(wanted).exists():
-        return "packaged" if ships else "here"
-    return "missing" if ships else "to fetch"
+    if wanted.path.exists():
+        return "packaged" if wanted.ships else "here"
+    return "missing" if wanted.ships else "to fetch"
 
 
 def _size(wanted: Asset) -> str:
     """Megabytes here, or megabytes to download."""
-    found = path_of(wanted)
+    found = wanted.path
     if found.is_dir():
         size = sum(p.stat().st_size for p in found.iterdir() if p.is_file())
     elif found.exists():

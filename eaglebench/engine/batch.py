@@ -11,8 +11,7 @@ from torch import Tensor
 from eaglebench.engine.plan import PrefillRow, Row, VerifyRow
 from eaglebench.kv.window import WindowSlots, slots_in_front
 from eaglebench.model.attention_layout import AttentionLayout, make_layout
-from eaglebench.model.layout_row import LayoutRow, Tree, table_row
-from eaglebench.model.upload import upload
+from eaglebench.model.layout_row import LayoutRow, Tree, table_row, upload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

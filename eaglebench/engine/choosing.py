@@ -9,7 +9,7 @@ from torch import Tensor
 
 from eaglebench.engine.batch import Batch, num_logits, row_positions
 from eaglebench.engine.plan import Row, VerifyRow
-from eaglebench.model.upload import upload
+from eaglebench.model.layout_row import upload
 from eaglebench.records.generation import Sampling
 from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.drafter import Drawing

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_layout import AttentionLayout, RowSpan
+from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.padded_layout import PaddedGroup
 
 BACKENDS = ("loop", "padded")
@@ -82,7 +82,7 @@ class PagedAttention(Protocol):
 
 
 class LoopAttention:
-    """One request after another; query heads that share a KV head are folded into the queries."""
+    """One request after another."""
 
     def __call__(
         self,
@@ -103,32 +103,53 @@ class LoopAttention:
             else:
                 assert row.run_start is not None
                 keys, values = pool.slice(layer, row.run_start, row.run_start + row.context_len)
-            _attend(query[row.start : row.end], keys, values, row, form, out[row.start : row.end])
+            groups = query.shape[1] // keys.shape[0]
+            bias = (
+                None
+                if row.sees_everything(form.window)
+                else row.bias(query.dtype, form.window, groups)
+            )
+            mine = query[None, row.start : row.end]
+            out[row.start : row.end] = _attend_grouped(mine, keys[None], values[None], bias, form)[
+                0
+            ]
         return out
 
 
-def _attend(
-    query: Tensor, keys: Tensor, values: Tensor, row: RowSpan, form: AttentionForm, out: Tensor
-) -> None:
-    """Attention of one request into `out` [num_queries, num_heads, head_dim]."""
-    num_queries, num_heads, head_dim = query.shape
-    num_kv_heads = keys.shape[0]
+def _attend_grouped(
+    query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, form: AttentionForm
+) -> Tensor:
+    """Attention whose query heads that share a KV head are folded into the queries.
+
+    No kernel has to know of groups then: with a mask the fast ones do not.
+
+    Args:
+        query: [batch, num_queries, num_heads, head_dim].
+        keys: [batch, num_kv_heads, num_keys, head_dim].
+        values: likewise.
+        bias: over the folded queries; None adds nothing.
+        form: what the layer's attention looks like.
+
+    Returns:
+        Of the shape of `query`.
+    """
+    batch, num_queries, num_heads, head_dim = query.shape
+    num_kv_heads = keys.shape[1]
     groups = num_heads // num_kv_heads
     folded = (
-        query.view(num_queries, num_kv_heads, groups, head_dim)
-        .permute(1, 2, 0, 3)
-        .reshape(num_kv_heads, groups * num_queries, head_dim)
+        query.view(batch, num_queries, num_kv_heads, groups, head_dim)
+        .permute(0, 2, 3, 1, 4)
+        .reshape(batch, num_kv_heads, groups * num_queries, head_dim)
     )
-    bias = None if row.sees_everything(form.window) else row.bias(query.dtype, form.window, groups)
     sinks = None
     if form.sinks is not None:
-        per_query = form.sinks.view(num_kv_heads, groups, 1).expand(-1, -1, num_queries)
-        sinks = per_query.reshape(1, num_kv_heads, groups * num_queries, 1)
-    attended = attend(folded[None], keys[None], values[None], bias, form, sinks)
-    out.copy_(
-        attended.view(num_kv_heads, groups, num_queries, head_dim)
-        .permute(2, 0, 1, 3)
-        .reshape(num_queries, num_heads, head_dim)
+        per_query = form.sinks.view(1, num_kv_heads, groups, 1).expand(batch, -1, -1, num_queries)
+        sinks = per_query.reshape(batch, num_kv_heads, groups * num_queries, 1)
+    return (
+        attend(folded, keys, values, bias, form, sinks)
+        .view(batch, num_kv_heads, groups, num_queries, head_dim)
+        .permute(0, 3, 1, 2, 4)
+        .reshape(batch, num_queries, num_heads, head_dim)
     )
 
 
@@ -179,11 +200,7 @@ def _plain_attention(
 
 
 class PaddedAttention:
-    """Rows of like length at once in padded batches; nothing is read back to the host.
-
-    Query heads that share a KV head are folded into the queries, so that no kernel has to know of
-    groups: with a mask the fast ones do not.
-    """
+    """Rows of like length at once in padded batches; nothing is read back to the host."""
 
     def __call__(
         self,
@@ -213,27 +230,15 @@ def _attend_padded(
     batch, num_queries = group.queries.shape
     num_heads, head_dim = query.shape[1:]
     num_kv_heads = keys.shape[0]
-    groups = num_heads // num_kv_heads
     keys, values = (
         each.view(num_kv_heads, batch, -1, head_dim).transpose(0, 1) for each in (keys, values)
     )
-    folded = (
-        query.index_select(0, group.queries.reshape(-1))
-        .view(batch, num_queries, num_kv_heads, groups, head_dim)
-        .permute(0, 2, 3, 1, 4)
-        .reshape(batch, num_kv_heads, groups * num_queries, head_dim)
+    mine = query.index_select(0, group.queries.reshape(-1))
+    bias = group.bias(query.dtype, form.window, num_heads // num_kv_heads)
+    attended = _attend_grouped(
+        mine.view(batch, num_queries, num_heads, head_dim), keys, values, bias, form
     )
-    sinks = None
-    if form.sinks is not None:
-        per_query = form.sinks.view(1, num_kv_heads, groups, 1).expand(batch, -1, -1, num_queries)
-        sinks = per_query.reshape(batch, num_kv_heads, groups * num_queries, 1)
-    bias = group.bias(query.dtype, form.window, groups)
-    return (
-        attend(folded, keys, values, bias, form, sinks)
-        .view(batch, num_kv_heads, groups, num_queries, head_dim)
-        .permute(0, 3, 1, 2, 4)
-        .reshape(batch * num_queries, num_heads, head_dim)
-    )
+    return attended.reshape(batch * num_queries, num_heads, head_dim)
 
 
 def make_attention(backend: str) -> PagedAttention:

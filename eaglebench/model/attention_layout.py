@@ -17,9 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.model.layout_row import LayoutRow
+from eaglebench.model.layout_row import LayoutRow, upload
 from eaglebench.model.padded_layout import PaddedLayout, pad
-from eaglebench.model.upload import upload
 
 
 @dataclass(frozen=True, slots=True)

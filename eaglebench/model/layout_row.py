@@ -1,9 +1,13 @@
-"""What one request brings to a forward."""
+"""What one request brings to a forward, and how that reaches the device."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from eaglebench.kv.tables import BlockTable
 
@@ -45,3 +49,20 @@ def table_row(table: BlockTable, end: int, num_queries: int, tree: Tree | None =
     """The row of a request that looks at positions [0, end) of its table; nothing is copied."""
     slots, run_start = table.leading(end)
     return LayoutRow(slots, num_queries, tree, run_start)
+
+
+def upload(arrays: Sequence[NDArray[Any]], device: torch.device) -> list[Tensor]:
+    """The arrays as tensors of their shapes on a device, parts of one copied buffer.
+
+    Every copy waits for the host to hand it over, whatever its size, so a step gathers what it has
+    to say about its rows and says it at once.
+
+    Args:
+        arrays: of one type; none at all is no copy.
+        device: where to.
+    """
+    if not arrays:
+        return []
+    flat = np.concatenate([array.reshape(-1) for array in arrays])
+    parts = torch.split(torch.from_numpy(flat).to(device), [array.size for array in arrays])
+    return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]

@@ -16,8 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.model.layout_row import LayoutRow
-from eaglebench.model.upload import upload
+from eaglebench.model.layout_row import LayoutRow, upload
 
 MOST_PADDED = 1.25
 """Queries times keys of a padded group, by those of its rows."""

@@ -20,9 +20,8 @@ from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.files import read_json_object
 from eaglebench.foreign import foreign_code
-from eaglebench.model.config_fields import check_config
 from eaglebench.model.decoder import refuse
-from eaglebench.model.model_files import MODEL_FILES, readable
+from eaglebench.model.model_files import MODEL_FILES, check_config, readable
 from eaglebench.model.weight_files import check_weight_files
 
 _CONFIG = "config.json"

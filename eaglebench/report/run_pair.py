@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
+from eaglebench.report.phrases import SHARE, SHORT_SHARE, number
 from eaglebench.report.terminal import WIDE
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import COUNTERS, relative_change
@@ -49,7 +50,7 @@ def changed_counters(difference: Difference) -> str:
         after = getattr(difference.counts, name)
         if before != after:
             change = relative_change(before, after)
-            share = f" ({change:+.1%})" if before else ""
+            share = f" ({change:{SHORT_SHARE}})" if before else ""
             parts.append(f"{name} {before} -> {after}{share}")
     return ", ".join(parts)
 
@@ -59,7 +60,7 @@ def _numbers(difference: Difference) -> list[str]:
         counts.acceptance_length for counts in (difference.other_counts, difference.counts)
     )
     lengths = " -> ".join("-" if value is None else f"{value:.3f}" for value in (before, after))
-    change = "-" if difference.acceptance is None else f"{difference.acceptance:+.2%}"
+    change = number(difference.acceptance, SHARE)
     tiers = [pair.tier for pair in difference.pairs]
     counted = [str(tiers.count(tier)) for tier in ("identical", "matched", "diverged")]
     return [lengths, change, *counted]

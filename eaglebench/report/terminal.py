@@ -11,6 +11,7 @@ from rich.text import Text
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.report.leads import LEADS, leads_text
 from eaglebench.report.paste import paste_lines
+from eaglebench.report.phrases import SHARE, SHORT_SHARE, number
 from eaglebench.report.rows import Row
 from eaglebench.report.text_table import TextTable
 from eaglebench.stats.difference import Difference
@@ -77,9 +78,9 @@ def _cells(row: Row, *, is_wide: bool) -> list[str]:
     positions = " ".join(f"{share:.2f}" for share in row.by_position) or "-"
     cells = [
         row.arm,
-        _number(counts.acceptance_length, ".3f"),
+        number(counts.acceptance_length, ".3f"),
         positions,
-        _number(row.speed.tokens_per_s if row.speed else None, ".2f"),
+        number(row.speed.tokens_per_s if row.speed else None, ".2f"),
     ]
     if is_wide:
         cells += [
@@ -96,8 +97,8 @@ def _cells(row: Row, *, is_wide: bool) -> list[str]:
 def _against(difference: Difference | None) -> str:
     if difference is None:
         return "-"
-    length = _number(difference.acceptance, "+.2%")
-    throughput = _number(difference.throughput, "+.1%")
+    length = number(difference.acceptance, SHARE)
+    throughput = number(difference.throughput, SHORT_SHARE)
     return f"{length}, {throughput}"
 
 
@@ -115,7 +116,7 @@ def _print_difference(row: Row, difference: Difference, console: Console) -> Non
     name = f"{row.cell_id} {row.arm}"
     console.print(f"{name} against {difference.against}: {', '.join(parts)}", highlight=False)
     if difference.log_ratio is not None:
-        acceptance, rate, share = (f"{expm1(part):+.1%}" for part in difference.log_ratio)
+        acceptance, rate, share = (f"{expm1(part):{SHORT_SHARE}}" for part in difference.log_ratio)
         console.print(
             f"  throughput = acceptance {acceptance} x step rate {rate} x decode share {share}",
             highlight=False,
@@ -123,7 +124,7 @@ def _print_difference(row: Row, difference: Difference, console: Console) -> Non
     ratio = difference.ratio
     if ratio is not None and ratio.half_width is not None and ratio.mde is not None:
         console.print(
-            f"  over {ratio.pairs} passes {ratio.change:+.2%} +- {ratio.half_width:.2%}, smallest "
+            f"  over {ratio.pairs} passes {ratio.change:{SHARE}} +- {ratio.half_width:.2%}, smallest "
             f"detectable {ratio.mde:.2%}",
             highlight=False,
         )
@@ -162,7 +163,3 @@ def _print_table(shown: TextTable, console: Console) -> None:
     console.print(table)
     for remark in shown.remarks:
         console.print(Text(remark))
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement, Verdict
+from eaglebench.report.phrases import questions_text
 from eaglebench.report.terminal import WIDE
 from eaglebench.stats.metrics import ACCEPTANCE
 
@@ -20,7 +21,6 @@ STYLES: dict[Verdict, str] = {
     "FAILED": "bold red",
 }
 SHOWN = 60
-SHOWN_QUESTIONS = 8
 
 
 def render_judgement(judgement: Judgement, console: Console) -> None:
@@ -36,14 +36,6 @@ def render_judgement(judgement: Judgement, console: Console) -> None:
     numbers = ", ".join(f"{counts[v]} {v}" for v in BY_WEIGHT if counts[v]) or "nothing judged"
     console.print(Text(f"{judgement.verdict}", style=STYLES[judgement.verdict]), end=" ")
     console.print(f"{judgement.candidate} against {judgement.baseline}: {numbers}", highlight=False)
-
-
-def questions_text(questions: Sequence[str]) -> str:
-    """The first few of a list of questions."""
-    if not questions:
-        return ""
-    more = f" and {len(questions) - SHOWN_QUESTIONS} more" * (len(questions) > SHOWN_QUESTIONS)
-    return f"questions {', '.join(questions[:SHOWN_QUESTIONS])}{more}"
 
 
 def _one_an_arm(findings: Sequence[Finding]) -> list[Finding]:

@@ -71,6 +71,21 @@ def test_a_run_starts_without_what_it_does_not_need() -> None:
     assert [name for name in NEEDLESS if name in loaded] == []
 
 
+PLAIN_FORMATS = (
+    "bencher", "csv_table", "github_benchmark", "json_document", "junit", "markdown", "pull_request",
+)  # fmt: skip
+"""Modules of `report` that write plain text."""
+
+
+@pytest.mark.parametrize("name", PLAIN_FORMATS)
+def test_a_plain_format_loads_no_terminal_and_no_charts(name: str) -> None:
+    """A format for machines or for GitHub needs neither rich nor plotly."""
+    code = f"import json, sys, eaglebench.report.{name}; print(json.dumps(sorted(sys.modules)))"
+    loaded = json.loads(run_python("-c", code))
+
+    assert [other for other in ("rich", "plotly") if other in loaded] == []
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["help", "aliases"]])
 def test_help_comes_at_once(arguments: list[str]) -> None:
     """Help is printed by a fresh process without a noticeable wait."""

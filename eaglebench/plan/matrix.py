@@ -1,13 +1,13 @@
 """The matrix: axes in, cells out, and a reason for every point that was left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from eaglebench.errors import UsageError
+from eaglebench.errors import InvariantError, UsageError
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
 from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
 from eaglebench.plan.explain import unknown_name
@@ -148,12 +148,15 @@ def expand(spec: MatrixSpec, limits: Limits) -> Expansion:
 
     Raises:
         UsageError: no cell is left, or the axes contradict each other.
+        InvariantError: two points that differ would be one cell.
     """
     cells: dict[str, Cell] = {}
+    named: dict[str, EngineKnobs] = {}
     skipped: dict[str, SkippedCell] = {}
     for point in _points(spec):
         knobs = _knobs(point, limits)
         name = cell_id(knobs)
+        _check_name(name, named.setdefault(name, knobs), knobs)
         reason = _problem(knobs, limits)
         if reason is not None:
             skipped.setdefault(name, SkippedCell(cell_id=name, reason=reason))
@@ -165,6 +168,21 @@ def expand(spec: MatrixSpec, limits: Limits) -> Expansion:
             "; ".join(reasons[:3]) if reasons else "the matrix excludes all of its cells"
         )
     return Expansion(cells=tuple(cells.values()), skipped=tuple(skipped.values()))
+
+
+def _check_name(name: str, known: EngineKnobs, knobs: EngineKnobs) -> None:
+    """Refuse a name that another point has already: only one of the two would be measured.
+
+    Raises:
+        InvariantError: names what the points differ in.
+    """
+    here, there = asdict(knobs), asdict(known)
+    differing = [f"{n} is {there[n]} and {here[n]}" for n in here if here[n] != there[n]]
+    if differing:
+        raise InvariantError(
+            f"two points of the matrix are both called {name}: {', '.join(differing)}; what an axis "
+            "varies has to be part of a cell's name"
+        )
 
 
 def _points(spec: MatrixSpec) -> Iterator[Point]:

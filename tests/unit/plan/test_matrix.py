@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from eaglebench.errors import InputFileError, UsageError
+from eaglebench.errors import InputFileError, InvariantError, UsageError
+from eaglebench.plan import matrix
 from eaglebench.plan.cell import cell_id
 from eaglebench.plan.draft_shape import draft_shape_problem, most_draft_tokens
-from eaglebench.plan.matrix import Expansion, Limits, MatrixSpec, expand
+from eaglebench.plan.matrix import AXES, Expansion, Limits, MatrixSpec, expand
 from eaglebench.plan.matrix_file import read_matrix_file
 from eaglebench.records.knobs import EngineKnobs
 
@@ -71,6 +72,30 @@ def test_equal_cells_are_run_once() -> None:
     expansion = make_expansion(axes={"page_size": (4, 4), "preallocate_tokens": (16, 64)})
 
     assert len(expansion.cells) == 1
+
+
+def test_two_points_of_one_name_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An axis that the name of a cell leaves out would have one of its points measured unseen."""
+    monkeypatch.setattr(matrix, "cell_id", lambda knobs: f"page{knobs.page_size}")
+
+    with pytest.raises(InvariantError, match=r"both called page4: parallel is 1 and 2;"):
+        make_expansion(axes={"page_size": (4,), "parallel": (1, 2)})
+
+
+def test_every_axis_tells_cells_apart() -> None:
+    """Two values of any axis are two cells: none is forgotten in the names."""
+    values: dict[str, tuple[int | str, ...]] = {
+        "preallocation": ("none", "covered"),
+        "chunked_prefill_size": (-1, 16),
+    }
+    beside: dict[str, dict[str, tuple[int | str, ...]]] = {
+        "preallocate_tokens": {"preallocation": ("covered",)},
+        "num_draft_tokens": {"num_steps": (2,), "eagle_topk": (2,)},
+    }
+
+    for axis in AXES:
+        axes = beside.get(axis, {}) | {axis: values.get(axis, (2, 3))}
+        assert len(make_expansion(axes=axes).cells) == 2, axis
 
 
 def test_zipped_axes_move_together() -> None:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from eaglebench.gate.policy import Policy
 from eaglebench.records.snapshot import ArmCounts
 from eaglebench.records.verdict import Finding
+from eaglebench.stats.many_tests import drop_p_value, holm
 from eaglebench.stats.metrics import ACCEPTANCE, relative_change
-from eaglebench.stats.multiple import holm
-from eaglebench.stats.proportions import drop_p_value
 
 
 def judge_positions(pairs: Sequence[tuple[ArmCounts, ArmCounts]], policy: Policy) -> list[Finding]:

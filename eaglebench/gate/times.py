@@ -11,9 +11,8 @@ from eaglebench.gate.rule import decide
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.snapshot import PPM, ArmCounts, ArmNoise
 from eaglebench.records.verdict import Finding, Verdict
-from eaglebench.stats.multiple import holm
+from eaglebench.stats.many_tests import holm, one_sided
 from eaglebench.stats.throughput import LEAST_PAIRS, pairs_needed, smallest_effect
-from eaglebench.stats.welch import one_sided
 
 
 @dataclass(frozen=True, slots=True)

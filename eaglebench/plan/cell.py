@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from eaglebench.records.knobs import WINDOW_OFF, EngineKnobs, base_arm
+from eaglebench.plan.axes import AXES
+from eaglebench.records.knobs import EngineKnobs, base_arm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +31,5 @@ class SkippedCell:
 
 def cell_id(knobs: EngineKnobs) -> str:
     """A stable, readable name; settings that are seldom touched appear when they differ."""
-    default = EngineKnobs()
-    chunk = "off" if knobs.chunked_prefill_size is None else knobs.chunked_prefill_size
-    parts = [
-        f"page{knobs.page_size}",
-        f"chunk{chunk}",
-        knobs.draft.name,
-    ]
-    if knobs.sliding_window is not None:
-        off = knobs.sliding_window == WINDOW_OFF
-        parts.append("windowoff" if off else f"window{knobs.sliding_window}")
-    if knobs.parallel != default.parallel:
-        parts.append(f"parallel{knobs.parallel}")
-    if knobs.preallocation != default.preallocation:
-        parts.append(f"{knobs.preallocation}{knobs.preallocate_tokens}")
-    return "-".join(parts)
+    parts = [axis.spell(knobs) for axis in sorted(AXES.values(), key=lambda axis: axis.place)]
+    return "-".join(part for part in parts if part)

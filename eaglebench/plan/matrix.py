@@ -8,48 +8,20 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eaglebench.errors import InvariantError, UsageError
+from eaglebench.plan.axes import AXES
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
 from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
 from eaglebench.plan.explain import unknown_name
+from eaglebench.plan.option import AxisValue, flag_of
 from eaglebench.records.faults import FAULTS
 from eaglebench.records.generation import SamplingRule
 from eaglebench.records.knobs import (
     AUTO,
-    PREALLOCATIONS,
-    WINDOW_OFF,
     EngineKnobs,
-    Preallocation,
     base_arm,
 )
 
-CHUNK_OFF = -1
-"""How users write "no chunked prefill" (SGLang's spelling)."""
-
-AXES = (
-    "page_size",
-    "chunked_prefill_size",
-    "sliding_window",
-    "eagle_topk",
-    "num_steps",
-    "num_draft_tokens",
-    "num_speculative_tokens",
-    "preallocation",
-    "preallocate_tokens",
-    "parallel",
-)
 _SHAPE_AXES = ("num_steps", "eagle_topk", "num_draft_tokens")
-_LEAST = {
-    "page_size": 1,
-    "sliding_window": WINDOW_OFF,
-    "eagle_topk": 1,
-    "num_steps": 0,
-    "num_draft_tokens": 1,
-    "num_speculative_tokens": 0,
-    "preallocate_tokens": 1,
-    "parallel": 1,
-}
-
-AxisValue = int | str
 Point = Mapping[str, AxisValue]
 
 
@@ -126,21 +98,10 @@ def check_axis_value(name: str, value: object) -> None:
         ValueError: says what was wrong and what was expected.
     """
     if name not in AXES:
-        raise ValueError(unknown_name(name, AXES))
-    flag = f"--{name.replace('_', '-')}"
-    if name == "preallocation":
-        if value not in PREALLOCATIONS:
-            raise ValueError(f"{flag} {value}; expected one of {', '.join(PREALLOCATIONS)}")
-        return
-    if name == "num_draft_tokens" and value == AUTO:
-        return
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{flag} {value!r}; expected a whole number")  # noqa: TRY004  # for pydantic
-    if name == "chunked_prefill_size":
-        if value < 1 and value != CHUNK_OFF:
-            raise ValueError(f"{flag} {value}; expected at least 1, or {CHUNK_OFF} for off")
-    elif value < _LEAST[name]:
-        raise ValueError(f"{flag} {value}; expected at least {_LEAST[name]}")
+        raise ValueError(unknown_name(name, list(AXES)))
+    problem = AXES[name].problem(name, value)
+    if problem is not None:
+        raise ValueError(problem)
 
 
 def expand(spec: MatrixSpec, limits: Limits) -> Expansion:
@@ -203,7 +164,7 @@ def _points(spec: MatrixSpec) -> Iterator[Point]:
 def _in_order(
     axes: Mapping[str, Sequence[AxisValue]],
 ) -> list[tuple[str, Sequence[AxisValue]]]:
-    return sorted(axes.items(), key=lambda axis: AXES.index(axis[0]))
+    return sorted(axes.items(), key=lambda axis: list(AXES).index(axis[0]))
 
 
 def _agrees(point: Point, excluded: Point) -> bool:
@@ -211,25 +172,20 @@ def _agrees(point: Point, excluded: Point) -> bool:
 
 
 def _knobs(point: Point, limits: Limits) -> EngineKnobs:
-    default = EngineKnobs()
     num_steps, eagle_topk, num_draft_tokens = _draft_shape(point, limits)
-    chunk = int(point.get("chunked_prefill_size", CHUNK_OFF))
-    window = point.get("sliding_window")
-    preallocation = cast("Preallocation", point.get("preallocation", default.preallocation))
-    preallocate_tokens = int(point.get("preallocate_tokens", default.preallocate_tokens))
-    if preallocation == "none":
+    given = {
+        axis.knob: axis.to_knob(point[name])
+        for name, axis in AXES.items()
+        if axis.knob is not None and name in point
+    }
+    if given.get("preallocation", EngineKnobs().preallocation) == "none":
         # It aims at nothing, so cells that differ in the aim alone are the same cell.
-        preallocate_tokens = default.preallocate_tokens
+        given.pop("preallocate_tokens", None)
     return EngineKnobs(
-        page_size=int(point.get("page_size", default.page_size)),
-        chunked_prefill_size=None if chunk == CHUNK_OFF else chunk,
-        sliding_window=None if window is None else int(window),
+        **cast("dict[str, Any]", given),
         num_steps=num_steps,
         eagle_topk=eagle_topk,
         num_draft_tokens=num_draft_tokens,
-        preallocation=preallocation,
-        preallocate_tokens=preallocate_tokens,
-        parallel=int(point.get("parallel", default.parallel)),
         max_total_tokens=limits.max_total_tokens,
         swa_full_tokens_ratio=limits.swa_full_tokens_ratio,
         context_length=limits.context_length,
@@ -241,7 +197,7 @@ def _draft_shape(point: Point, limits: Limits) -> tuple[int, int, int]:
     given = {name: int(point[name]) for name in _SHAPE_AXES if point.get(name, AUTO) != AUTO}
     if "num_speculative_tokens" in point:
         if given:
-            mixed = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            mixed = ", ".join(flag_of(name) for name in given)
             raise UsageError(
                 f"--num-speculative-tokens sets steps, top-k and draft tokens; {mixed} can't be "
                 "given beside it"

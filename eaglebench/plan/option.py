@@ -1,0 +1,133 @@
+"""What an option is: said once, and carried from there to flags, help, cells, records and verdicts.
+
+The options of a run stand beside the values they set: those of the configuration with its fields
+(`run_config.py`), axes of the matrix in `axes.py`, switches that set nothing in `options.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from eaglebench.records.knobs import EngineKnobs
+
+Kind = Literal["text", "int", "float", "flag", "choice", "numbers", "names", "pair"]
+Affects = Literal["work", "time", "nothing"]
+AxisValue = int | str
+
+MODELS = "Models"
+SPECULATION = "Speculation (lists make a matrix)"
+CACHE = "Cache (lists make a matrix)"
+QUESTIONS = "Questions"
+SAMPLING = "Sampling"
+ENGINE = "Engine"
+SESSION = "Session"
+OUTPUT = "Output"
+LAST = 99
+SECTIONS = (MODELS, SPECULATION, CACHE, QUESTIONS, SAMPLING, ENGINE, SESSION, OUTPUT)
+"""Of `run --help`, in its order."""
+
+
+def flag_of(name: str) -> str:
+    """`max_new_tokens` as it is typed."""
+    return f"--{name.replace('_', '-')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """When an option has an effect.
+
+    Attributes:
+        why_not: why it has none where it has none, as half a sentence.
+        is_met: asked with what the command knows when it has put its options together.
+        is_fatal: whether an option that was typed in vain is refused; False where people repeat the
+            command of another run, and only need to hear of it.
+    """
+
+    why_not: str
+    is_met: Callable[[Any], bool]
+    is_fatal: bool = True
+
+
+ALWAYS = Need("", lambda _: True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option of a run.
+
+    Attributes:
+        section: where `--help` shows it (`SECTIONS`).
+        help: what it does; the default is added to it.
+        kind: what is typed; `numbers` and `names` are lists with commas, `pair` is KEY=VALUE.
+        aliases: what other tools call it.
+        flag: its own name, where that is not made of the field's name.
+        short: one letter.
+        words: what can be chosen, or may stand among numbers.
+        synonyms: other tools' words for these.
+        default: what happens unsaid, where the field's default does not tell; "" says nothing.
+        is_repeated: whether it can be given several times.
+        in_environment: whether `EAGLEBENCH_<NAME>` is read.
+        environment: variables beside that one.
+        is_hidden: whether `--help` leaves it out.
+        affects: what it decides. Runs that differ in what affects the work can't be compared, so
+            that an option nobody thought about makes them incomparable, and never equal.
+        needs: what has to hold for it to have an effect; the first that is missing is told.
+        at_resume: whether it can stand beside `--resume`.
+    """
+
+    section: str
+    help: str = ""
+    kind: Kind = "text"
+    aliases: tuple[str, ...] = ()
+    flag: str | None = None
+    short: str | None = None
+    words: tuple[str, ...] = ()
+    synonyms: tuple[tuple[str, str], ...] = ()
+    default: str | None = None
+    is_repeated: bool = False
+    in_environment: bool = True
+    environment: tuple[str, ...] = ()
+    is_hidden: bool = False
+    affects: Affects = "work"
+    needs: tuple[Need, ...] = ()
+    at_resume: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """One axis of the matrix.
+
+    Attributes:
+        option: its flag.
+        least: smallest value; None where `words` alone are allowed.
+        off: a number below that which is allowed too.
+        words: texts that are allowed.
+        spell: its part of a cell's name; None or nothing where the knobs are as by default. Axes
+            that share a part (the draft shape) leave it to one of them.
+        place: where that part stands; a new one comes last.
+        to_knob: the value as the engine has it, where that differs from what is typed.
+        knob: the engine's knob it sets; None where it decides over others.
+    """
+
+    option: Option
+    least: int | None = None
+    off: int | None = None
+    words: tuple[str, ...] = ()
+    spell: Callable[[EngineKnobs], str | None] = lambda _: None
+    place: int = LAST
+    to_knob: Callable[[AxisValue], AxisValue | None] = lambda value: value
+    knob: str | None = None
+
+    def problem(self, name: str, value: object) -> str | None:
+        """Why it can never have this value; None where it can."""
+        flag = flag_of(name)
+        if value in self.words:
+            return None
+        if self.least is None:
+            return f"{flag} {value}; expected one of {', '.join(self.words)}"
+        if isinstance(value, bool) or not isinstance(value, int):
+            return f"{flag} {value!r}; expected a whole number"
+        if value < self.least and value != self.off:
+            also = "" if self.off is None else f", or {self.off} for off"
+            return f"{flag} {value}; expected at least {self.least}{also}"
+        return None

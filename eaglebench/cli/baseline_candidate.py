@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eaglebench.cli.results import load_document
 from eaglebench.errors import UsageError
+from eaglebench.plan.options import workload_of
 from eaglebench.records.knobs import CACHE_ARMS
 from eaglebench.records.snapshot import Snapshot
 from eaglebench.records.verdict import Verdict
@@ -35,7 +36,7 @@ def fit_for_baseline(
             changed.
     """
     document = load_document(folder)
-    snapshot = make_snapshot(document.run)
+    snapshot = make_snapshot(document.run, workload_of(document.run.config))
     if document.run.status != "done":
         raise UsageError(f"run {folder.run_id} is {document.run.status}; expected one that is done")
     for doubt in document.doubts:

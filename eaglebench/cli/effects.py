@@ -5,36 +5,17 @@ changes nothing is refused; one out of the environment or a file, which may be m
 is a warning.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from eaglebench.errors import UsageError
+from eaglebench.plan.option import ALWAYS, FIXED_PASSES, Need, flag_of
 
 Sources = Mapping[str, bool]
 """Options that were given, by name: whether they were typed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """When an option has an effect.
-
-    Attributes:
-        why_not: why it has none where it has none, as half a sentence.
-        is_met: asked with what the command knows when it has put its options together.
-        is_fatal: whether an option that was typed in vain is refused; False where people repeat the
-            command of another run, and only need to hear of it.
-    """
-
-    why_not: str
-    is_met: Callable[[Any], bool]
-    is_fatal: bool = True
-
-
-ALWAYS = Need("", lambda _: True)
 
 
 def always(*names: str) -> dict[str, Need]:
@@ -54,7 +35,7 @@ def without(name: str) -> Need:
 
 
 HAS_RANGE = Need(
-    "the number of passes is fixed; it decides between LEAST and MOST of --pairs",
+    FIXED_PASSES,
     lambda given: ":" in given["pairs"],
 )
 
@@ -120,8 +101,3 @@ def _label(param: click.Parameter) -> str:
     if isinstance(param, click.Argument):
         return str(param.name).upper()
     return max(param.opts, key=len)
-
-
-def flag_of(name: str) -> str:
-    """`max_new_tokens` as it is typed."""
-    return f"--{name.replace('_', '-')}"

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eaglebench.cli.effects import Need, StatedCommand, always
+from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import NOTHING_MEASURED, PASS
 from eaglebench.errors import InputFileError, UsageError
+from eaglebench.plan.option import Need
 from eaglebench.records.knobs import BASELINE_ARM
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eaglebench.cli import draft_config
 from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.options import ListType, PairType
+from eaglebench.plan import draft_config
 
 if TYPE_CHECKING:
     from rich.table import Table

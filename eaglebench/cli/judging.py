@@ -8,10 +8,11 @@ from eaglebench.cli.results import inside_of, load_document
 from eaglebench.errors import UsageError
 from eaglebench.gate.decide import judge
 from eaglebench.gate.policy import Policy
+from eaglebench.plan.options import workload_of
 from eaglebench.plan.run_config import option_defaults
 from eaglebench.records.snapshot import Snapshot
 from eaglebench.report.document import ReportDocument
-from eaglebench.stats.snapshot import make_snapshot, workload_of
+from eaglebench.stats.snapshot import make_snapshot
 from eaglebench.store.baseline import find_baseline, read_baseline
 from eaglebench.store.run_folder import RunFolder
 
@@ -35,7 +36,7 @@ def judge_folder(
     baseline = read_baseline(find_baseline(root, baseline_name or suite))
     check_renames(renamed, {arm.arm for arm in baseline.arms}, f"baseline {baseline.name}")
     document = load_document(folder)
-    candidate = _rename(make_snapshot(document.run), renamed)
+    candidate = _rename(make_snapshot(document.run, workload_of(document.run.config)), renamed)
     notice(f"run {folder.run_id}, started {document.run.started or 'at an unknown time'}")
     notice(f"baseline {baseline.name}, of {baseline.created_from}: {baseline.reason}")
     inside = inside_of(document.rows)

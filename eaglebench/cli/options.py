@@ -37,11 +37,6 @@ class AliasedOption(click.Option):
             self.opts, self.secondary_opts = all_names, all_secondary
 
 
-def option(name: str, *aliases: str, section: str, **attributes: Any) -> AliasedOption:
-    """An option under its own name, the names that other tools have for it, and its section."""
-    return AliasedOption([name], aliases=aliases, section=section, **attributes)
-
-
 class SectionedCommand(click.Command):
     """A command whose `--help` lists options by section, in the order they were declared."""
 

@@ -9,6 +9,7 @@ from eaglebench.errors import UsageError
 from eaglebench.gate.comparable import exact_differences, workload_differences
 from eaglebench.gate.runs import judge_runs
 from eaglebench.gate.trust import doubt_findings
+from eaglebench.plan.options import workload_of
 from eaglebench.records.measured import MeasuredRun, MeasuredTurn
 from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.run_pair import PairedRow
@@ -62,7 +63,9 @@ def pair_runs(
 
 
 def _why_not(earlier: MeasuredRun, later: MeasuredRun, *, across_environments: bool) -> str:
-    old, new = (with_every_option(make_snapshot(run)) for run in (earlier, later))
+    old, new = (
+        with_every_option(make_snapshot(run, workload_of(run.config))) for run in (earlier, later)
+    )
     old, new = (
         replace(each, workload={n: v for n, v in each.workload.items() if n != _MAY_DIFFER})
         for each in (old, new)

@@ -5,33 +5,21 @@ from typing import Any
 
 import click
 
-from eaglebench.cli.draft_config import parse_draft_config
 from eaglebench.cli.options import joined
-from eaglebench.cli.run_options import LIST_OPTIONS
 from eaglebench.errors import UsageError
+from eaglebench.plan.axes import AXES
+from eaglebench.plan.draft_config import parse_draft_config
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.matrix import MatrixSpec
 from eaglebench.plan.matrix_file import matrix_path, read_matrix_file
+from eaglebench.plan.option import flag_of
+from eaglebench.plan.options import SWITCHES, all_options, parameter_of
 from eaglebench.plan.run_config import RunConfig, make_run_config
 from eaglebench.plan.suite import Suite
 from eaglebench.records.knobs import BASELINE_ARM
 
 SPEC_TOKENS = "num_speculative_tokens"
 _SHAPE = {"num_steps", "eagle_topk", "num_draft_tokens"}
-_RENAMED = {"question_field": "question_fields", "label": "labels"}
-_NOT_IN_CONFIG = {
-    "suite",
-    "matrix",
-    "dry_run",
-    "resume",
-    "output_dir",
-    "progress",
-    "disable_tqdm",
-    "format",
-    "disable_radix_cache",
-    "no_baseline_arm",
-    "use_rejection_sampling",
-}
 
 
 def given_options(ctx: click.Context) -> dict[str, Any]:
@@ -39,17 +27,18 @@ def given_options(ctx: click.Context) -> dict[str, Any]:
     from click.core import ParameterSource
 
     given: dict[str, Any] = {}
-    for name, value in ctx.params.items():
-        if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+    for name, option in all_options().items():
+        parameter = parameter_of(name, option)
+        if ctx.get_parameter_source(parameter) in {None, ParameterSource.DEFAULT}:
             continue
-        if name in LIST_OPTIONS or name == "arms":
-            given[name] = joined(value)
-        elif name in _RENAMED:
-            given[name] = dict(value)
+        value = ctx.params[parameter]
+        if name in AXES or name == "arms":
+            value = joined(value)
         elif name == "draft_config":
-            given[name] = parse_draft_config(value)
-        else:
-            given[name] = value
+            value = parse_draft_config(value)
+        elif option.kind == "pair":
+            value = dict(value)
+        given[name] = value
     return given
 
 
@@ -60,12 +49,8 @@ def settle(given: Mapping[str, Any], suite: Suite) -> RunConfig:
         UsageError: something given is unknown, impossible or contradicts something else.
     """
     defaults = _suite_defaults(suite)
-    values: dict[str, Any] = {
-        name: value for name, value in defaults.items() if name not in LIST_OPTIONS
-    }
-    for name, value in given.items():
-        if name not in _NOT_IN_CONFIG and name not in LIST_OPTIONS:
-            values[_RENAMED.get(name, name)] = value
+    values = {name: value for name, value in defaults.items() if name not in AXES}
+    values |= {name: value for name, value in given.items() if name not in {*AXES, *SWITCHES}}
     if values.get("algorithm") is not None:
         values["algorithm"] = str(values["algorithm"]).upper()
     values["arms"] = _arms(given, values.get("arms"))
@@ -77,7 +62,7 @@ def settle(given: Mapping[str, Any], suite: Suite) -> RunConfig:
 
 
 def _suite_defaults(suite: Suite) -> dict[str, Any]:
-    known = [*RunConfig.model_fields, *LIST_OPTIONS]
+    known = [*RunConfig.model_fields, *AXES]
     for name in suite.defaults:
         if name not in known:
             raise UsageError(f"suite {suite.name}, defaults: {unknown_name(name, known)}")
@@ -106,18 +91,18 @@ def _rejection_sampling(given: Mapping[str, Any]) -> str:
 
 def _matrix(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> MatrixSpec | dict[str, Any]:
     """Axes of the flags over those of `--matrix` over those of the suite."""
-    typed = {name: given[name] for name in LIST_OPTIONS if name in given}
+    typed = {name: given[name] for name in AXES if name in given}
     named = given.get("matrix")
     spec = read_matrix_file(matrix_path(named)) if named else MatrixSpec()
     zipped = {name for group in spec.zip for name in group}
     for name in typed:
         if name in zipped:
             raise UsageError(
-                f"--{name.replace('_', '-')} is given, but the matrix file zips it with others",
+                f"{flag_of(name)} is given, but the matrix file zips it with others",
                 hint="change the file, or leave the flag out",
             )
     axes = {**spec.axes, **typed}
-    for name in LIST_OPTIONS:
+    for name in AXES:
         is_settled = name in axes or name in zipped or (name in _SHAPE and SPEC_TOKENS in axes)
         if name in defaults and not is_settled:
             default = defaults[name]

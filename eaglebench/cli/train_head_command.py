@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from eaglebench.cli.effects import Need, StatedCommand, always
+from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.options import ListType
+from eaglebench.plan.option import Need
 from eaglebench.training.recipe import TrainingRecipe
 
 if TYPE_CHECKING:

@@ -49,6 +49,7 @@ class Need:
 
 
 ALWAYS = Need("", lambda _: True)
+FIXED_PASSES = "the number of passes is fixed; it decides between LEAST and MOST of --pairs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,102 +1,23 @@
 """Everything that decides what a run does, checked once and written into its record."""
 
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ValidationError, field_validator, model_validator
 
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import explain_validation
-from eaglebench.plan.matrix import Limits, MatrixSpec
+from eaglebench.plan.matrix import Limits
+from eaglebench.plan.option import flag_of
 from eaglebench.plan.pairs import PairRange, parse_share
-from eaglebench.records.generation import SamplingRule
-from eaglebench.records.knobs import ARMS, BASELINE_ARM, base_arm
+from eaglebench.plan.run_fields import EngineFields, QuestionFields
+from eaglebench.records.knobs import ARMS, base_arm
 
-Positive = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(gt=0, le=1)]
-DEFAULT_MODEL = "smollm2-135m"
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _DTYPE_ALIASES = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
-class RunConfig(BaseModel):
-    """The options of one run, as they were settled from flags, environment, files and suite.
-
-    Attributes:
-        suite: name of the suite.
-        model: asset name, folder or Hub id of the target.
-        draft_model: the same for the head; None is the one that belongs to the target.
-        algorithm: EAGLE is the kind of EAGLE 1 and 2, NONE is plain decoding. Unless it was given,
-            it follows the head that was loaded.
-        aux_layer_ids: states of the target that feed the head, whatever its config says; None asks
-            the config.
-        draft_config: fields of the head's config that are said otherwise; None is as it stands.
-        arms: what is compared in every cell, in the order of the table.
-        matrix: what is varied.
-        num_questions: most conversations; None is all.
-        question_file: instead of the suite's questions.
-        question_fields: our names to the file's, where they differ.
-        max_new_tokens: most tokens of an answer where the workload sets none.
-        temperature: 0 decodes greedily; above it tokens are drawn, the same in every arm.
-        top_p, sampling_top_k: which tokens may be drawn; 1 and 0 are all. Greedy decoding ignores
-            them.
-        sampling_rule: whether drafts are the head's likeliest tokens or drawn from its distribution.
-        accept_threshold_single, accept_threshold_acc: below 1 drafts are accepted too often, which
-            is lossy. Greedy decoding ignores them, and the rule as well.
-        seed: draws workloads and the order of arms.
-        ignore_eos: end tokens don't end an answer.
-        stop: texts that end an answer.
-        prompt_format: `chat` uses the model's template, `raw` feeds text as it stands.
-        max_total_tokens: slots of the KV pools.
-        swa_full_tokens_ratio: slots of the window layers' pool, as a share of those.
-        context_length: most tokens of a request; None is the model's own limit.
-        pairs: passes over the questions, each a pair of times: `LEAST:MOST`, or a number.
-        precision: half-width of the throughput ratio at which no further pass is made.
-        warmup: passes over a prompt outside the suite before anything is measured.
-        replay: a run or a file whose tokens are taken as the target's choices.
-        labels: the user's own notes, kept with the run.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    suite: str
-    model: str = DEFAULT_MODEL
-    draft_model: str | None = None
-    algorithm: Literal["EAGLE3", "EAGLE", "NONE"] = "EAGLE3"
-    aux_layer_ids: tuple[int, ...] | None = None
-    draft_config: dict[str, Any] | None = None
-    arms: tuple[str, ...] = ("radix", BASELINE_ARM)
-    matrix: MatrixSpec = MatrixSpec()
-    num_questions: Positive | None = None
-    question_file: str | None = None
-    question_fields: dict[str, str] = Field(default_factory=dict)
-    max_new_tokens: Positive = 256
-    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    top_p: Share = 1.0
-    sampling_top_k: Annotated[int, Field(ge=0)] = 0
-    sampling_rule: SamplingRule = "target-only"
-    accept_threshold_single: Share = 1.0
-    accept_threshold_acc: Share = 1.0
-    seed: int = 0
-    ignore_eos: bool = False
-    stop: tuple[str, ...] = ()
-    system_prompt: str | None = None
-    prompt_format: Literal["chat", "raw"] = "chat"
-    max_total_tokens: Positive = 16384
-    swa_full_tokens_ratio: Share = 0.8
-    context_length: Positive | None = None
-    dtype: Literal["float64", "float32", "bfloat16", "float16"] | None = None
-    device: str = "cpu"
-    attention_backend: str = "auto"
-    num_threads: Positive | None = None
-    trust_remote_code: bool = False
-    pairs: str = "1"
-    precision: float = 0.01
-    warmup: Annotated[int, Field(ge=0)] = 1
-    replay: str | None = None
-    continue_on_error: bool = False
-    experiment_name: str | None = None
-    labels: dict[str, str] = Field(default_factory=dict)
-    profile: bool = False
+class RunConfig(QuestionFields, EngineFields):
+    """The options of one run, as they were settled from flags, environment, files and suite."""
 
     @field_validator("dtype", mode="before")
     @classmethod
@@ -207,7 +128,7 @@ def _as_flags(message: str) -> str:
         if colon and root == "matrix":
             parts.append(rest)
         elif colon and root in RunConfig.model_fields:
-            parts.append(f"--{root.replace('_', '-')}: {rest}")
+            parts.append(f"{flag_of(root)}: {rest}")
         else:
             parts.append(part)
     return "; ".join(parts)

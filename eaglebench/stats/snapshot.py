@@ -12,30 +12,13 @@ from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 from eaglebench.stats.trust import doubts_of
 
 DIGEST_LENGTH = 8
-NOT_WORK = frozenset(
-    {
-        "suite",  # compared by its digest
-        "arms",  # every cell and arm is compared with itself
-        "matrix",
-        "dtype",  # what it was settled to is
-        "device",  # facts of the environment
-        "attention_backend",
-        "num_threads",
-        "trust_remote_code",
-        "pairs",  # how often, and how it is shown
-        "precision",
-        "warmup",
-        "continue_on_error",
-        "experiment_name",
-        "labels",
-        "profile",
-    }
-)
-"""Options that leave what is computed in a cell alone; any other one is part of the workload."""
 
 
-def make_snapshot(run: MeasuredRun) -> Snapshot:
-    """The snapshot of a run: counts of its first round, times of all."""
+def make_snapshot(run: MeasuredRun, workload: Mapping[str, object]) -> Snapshot:
+    """The snapshot of a run: counts of its first round, times of all.
+
+    `workload` are those of its options that decide what is computed.
+    """
     first = [turn for turn in run.turns if turn.round == 0]
     names = list(dict.fromkeys((turn.cell_id, turn.arm) for turn in first))
     doubts = doubts_of(run)
@@ -44,7 +27,7 @@ def make_snapshot(run: MeasuredRun) -> Snapshot:
         suite=str(run.suite["name"]),
         suite_version=int(run.suite["version"]),
         suite_sha256=str(run.suite.get("sha256") or ""),
-        workload=workload_of(run.config) | {"dtype": run.models["dtype"]},
+        workload={**workload, "dtype": run.models["dtype"]},
         exact=run.environment.get("exact", {}),
         timing=run.environment.get("timing", {}),
         created_from=_commit(run),
@@ -59,11 +42,6 @@ def make_snapshot(run: MeasuredRun) -> Snapshot:
             for name in names
         ),
     )
-
-
-def workload_of(options: Mapping[str, object]) -> dict[str, object]:
-    """The options that decide what is computed; one that nobody thought of here is among them."""
-    return {name: value for name, value in options.items() if name not in NOT_WORK}
 
 
 def question_counts(turns: Iterable[MeasuredTurn]) -> tuple[QuestionCounts, ...]:

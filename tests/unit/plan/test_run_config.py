@@ -7,8 +7,10 @@ import pytest
 
 from eaglebench.errors import InputFileError, UsageError
 from eaglebench.plan.matrix import expand
+from eaglebench.plan.option import Option
+from eaglebench.plan.options import config_options, workload_of
 from eaglebench.plan.replay import read_replay_file
-from eaglebench.plan.run_config import make_run_config
+from eaglebench.plan.run_config import RunConfig, make_run_config, option_defaults
 
 
 def test_defaults_reproduce_the_first_seed() -> None:
@@ -90,3 +92,18 @@ def test_bad_replay_files_are_refused(tmp_path: Path, text: str) -> None:
 
     with pytest.raises(InputFileError):
         read_replay_file(path)
+
+
+def test_an_option_is_work_unless_its_declaration_says_otherwise() -> None:
+    """What nobody thought of makes runs incomparable, and never equal."""
+    options = option_defaults()
+    declared = {n for n, option in config_options().items() if option.affects != "work"}
+
+    assert set(options) - set(workload_of(options)) == declared | {"suite", "matrix"}
+    assert Option(section="Engine").affects == "work"
+    assert workload_of({"an_option_of_tomorrow": 3, "labels": {}}) == {"an_option_of_tomorrow": 3}
+
+
+def test_every_field_has_its_option() -> None:
+    """A field that could not be set would be a setting nobody knows of."""
+    assert set(RunConfig.model_fields) - set(config_options()) == {"suite", "matrix"}

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.plan.run_config import option_defaults
 from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
 from eaglebench.records.observation import StepTimes
-from eaglebench.stats.snapshot import NOT_WORK, make_snapshot, workload_of
+from eaglebench.stats.snapshot import make_snapshot
 from tests.turns import make_step, make_turn
 
 TIMES = StepTimes(
@@ -54,12 +53,12 @@ def test_counts_are_those_of_the_first_pass() -> None:
     """Later passes repeat the questions: summing them would double every counter."""
     once, repeated = make_run(FIRST), make_run(FIRST, LATER)
 
-    (arm,) = make_snapshot(repeated).arms
+    (arm,) = make_snapshot(repeated, {}).arms
 
     assert (arm.counters["emitted"], arm.counters["verify_steps"]) == (3, 1)
     assert (arm.num_drafts, arm.accepted_at, arm.failed) == (1, (1, 1), 0)
     assert [(q.emitted, q.verify_steps) for q in arm.questions] == [(3, 1)]
-    assert (replace(arm, doubts=()),) == make_snapshot(once).arms
+    assert (replace(arm, doubts=()),) == make_snapshot(once, {}).arms
     assert [doubt.kind for doubt in arm.doubts] == ["rounds"]
 
 
@@ -68,7 +67,7 @@ def test_failures_of_the_first_pass_are_counted() -> None:
     failed = replace(FIRST, error="too long", question_id="r")
     donor = replace(failed, is_measured=False, question_id="s")
 
-    (arm,) = make_snapshot(make_run(FIRST, failed, donor, replace(failed, round=1))).arms
+    (arm,) = make_snapshot(make_run(FIRST, failed, donor, replace(failed, round=1)), {}).arms
 
     assert arm.failed == 2
     assert [question.question_id for question in arm.questions] == ["q"]
@@ -83,18 +82,9 @@ def test_times_are_those_of_all_passes() -> None:
         for arm, wall_s in (("radix", 1.0 + number), ("no-cache", 2.0 + 2 * number))
     )
 
-    radix, no_cache = make_snapshot(make_run(FIRST, cold, LATER, blocks=blocks)).arms
+    radix, no_cache = make_snapshot(make_run(FIRST, cold, LATER, blocks=blocks), {}).arms
 
     assert radix.noise is not None
     assert (radix.noise.pairs, radix.noise.pair_sd_ppm) == (2, 0)
     assert radix.noise.log_ratio_ppm == pytest.approx(693_147, abs=1)  # ln 2
     assert no_cache.noise is None
-
-
-def test_every_option_is_work_unless_it_is_known_not_to_be() -> None:
-    """A new option decides what is computed until somebody says that it does not."""
-    options = option_defaults()
-
-    assert set(options) >= NOT_WORK
-    assert set(workload_of(options)) == set(options) - NOT_WORK
-    assert workload_of({"an_option_of_tomorrow": 3, "labels": {}}) == {"an_option_of_tomorrow": 3}

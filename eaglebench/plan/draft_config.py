@@ -4,9 +4,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import click
-
-from eaglebench.cli.options import PairType, option
 from eaglebench.errors import UsageError
 
 NAME = "--draft-config"
@@ -15,11 +12,6 @@ HELP = (
     "max_position_embeddings, rope_theta, rope_scaling, norm_output, sliding_window and whatever "
     "else is read from it; null takes a field out."
 )
-
-
-def draft_config_option(section: str) -> click.Option:
-    """The option, for a command that loads a head."""
-    return option(NAME, section=section, type=PairType(), multiple=True, help=HELP)
 
 
 def parse_draft_config(given: Iterable[tuple[str, str]]) -> dict[str, Any] | None:

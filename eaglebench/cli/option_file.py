@@ -12,7 +12,7 @@ from eaglebench.errors import InputFileError
 from eaglebench.files import is_file, kind_of
 
 
-def apply_settings(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+def apply_option_file(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
     """Give the command the defaults of a file; flags and environment still come first.
 
     Raises:

@@ -1,0 +1,362 @@
+"""The fields of a run's configuration, each with the option that sets it.
+
+A field is declared here and used where it matters: two files. What `help` says of it is what it
+does; `affects` says whether runs that differ in it can be compared.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from eaglebench.plan.axes import DRAFTS
+from eaglebench.plan.draft_config import HELP as DRAFT_CONFIG_HELP
+from eaglebench.plan.matrix import MatrixSpec
+from eaglebench.plan.option import (
+    CACHE,
+    ENGINE,
+    FIXED_PASSES,
+    MODELS,
+    OUTPUT,
+    QUESTIONS,
+    SAMPLING,
+    SESSION,
+    SPECULATION,
+    Need,
+    Option,
+)
+from eaglebench.records.generation import SAMPLING_RULES, SamplingRule
+from eaglebench.records.knobs import BASELINE_ARM
+
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
+DEFAULT_MODEL = "smollm2-135m"
+VLLM_DRAFTS = (("greedy", "target-only"), ("probabilistic", "draft-distribution"))
+"""vLLM's `draft_sample_method` as a sampling rule."""
+
+DRAWS = Need("temperature 0 takes the likeliest token", lambda run: run.draws)
+DRAWS_DRAFTS = Need(
+    "it decides over drafts where tokens are drawn, and temperature is 0 or nothing is drafted",
+    lambda run: run.draws and run.drafts,
+)
+ASKS_TEXTS = Need("the suite fixes its prompts", lambda run: run.asks_texts)
+SETS_LENGTHS = Need("the suite fixes how long its answers are", lambda run: run.asks_texts)
+HAS_FILE = Need("it belongs to --question-file", lambda run: run.config.question_file is not None)
+FREE_ANSWERS = Need(
+    "--replay ends every answer where the stored one ends",
+    lambda run: run.config.replay is None,
+    is_fatal=False,
+)
+HAS_RANGE = Need(FIXED_PASSES, lambda run: run.config.pair_range.least < run.config.pair_range.most)
+
+
+class EngineFields(BaseModel):
+    """Models, cache, engine and session of one run, as they are when nobody says anything."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    suite: str
+    model: Annotated[
+        str,
+        Option(
+            section=MODELS,
+            help="Target: asset name, folder or Hub id.",
+            aliases=("--model-path", "--target-model"),
+        ),
+    ] = DEFAULT_MODEL
+    draft_model: Annotated[
+        str | None,
+        Option(
+            section=MODELS,
+            help="EAGLE head; by default the one that belongs to the target.",
+            aliases=("--speculative-draft-model-path", "--speculative-draft-model"),
+            needs=(DRAFTS,),
+        ),
+    ] = None
+    draft_config: Annotated[
+        dict[str, Any] | None,
+        Option(
+            section=MODELS,
+            help=DRAFT_CONFIG_HELP,
+            kind="pair",
+            needs=(DRAFTS,),
+        ),
+    ] = None
+    dtype: Annotated[
+        Literal["float64", "float32", "bfloat16", "float16"] | None,
+        Option(
+            section=MODELS,
+            help="float64, float32, bfloat16 or float16.",
+            default="float32 on a CPU, bfloat16 on a GPU",
+            affects="nothing",  # what it was settled to does, and stands with the models
+        ),
+    ] = None
+    device: Annotated[
+        str,
+        Option(section=MODELS, help="cpu or cuda.", affects="time"),
+    ] = "cpu"
+    attention_backend: Annotated[str, Option(section=MODELS, help="Attention.", affects="time")] = (
+        "auto"
+    )
+    num_threads: Annotated[
+        Positive | None,
+        Option(section=MODELS, help="CPU threads.", kind="int", affects="time"),
+    ] = None
+    trust_remote_code: Annotated[
+        bool,
+        Option(
+            section=MODELS,
+            help="Run Python code that comes with a model.",
+            kind="flag",
+            affects="nothing",
+        ),
+    ] = False
+    algorithm: Annotated[
+        Literal["EAGLE3", "EAGLE", "NONE"],
+        Option(
+            section=SPECULATION,
+            help="EAGLE is for heads of EAGLE 1 and 2, NONE decodes plainly.",
+            kind="choice",
+            words=("EAGLE3", "EAGLE", "NONE"),
+            default="the head's",
+            aliases=("--speculative-algorithm", "--speculative-algo"),
+        ),
+    ] = "EAGLE3"
+    aux_layer_ids: Annotated[
+        tuple[int, ...] | None,
+        Option(
+            section=SPECULATION,
+            help="States of the target that feed the head: id k is the one after k layers.",
+            kind="numbers",
+            default="as its config says",
+            needs=(DRAFTS,),
+        ),
+    ] = None
+    arms: Annotated[
+        tuple[str, ...],
+        Option(
+            section=CACHE,
+            help="What is compared: radix, force-miss, no-cache, or a fault: unigram, "
+            "no-lookahead, kv-reuse, seam-guess.",
+            kind="names",
+            is_repeated=True,
+            affects="nothing",  # every cell and arm is compared with itself
+        ),
+    ] = ("radix", BASELINE_ARM)
+    matrix: MatrixSpec = MatrixSpec()
+    max_total_tokens: Annotated[
+        Positive, Option(section=ENGINE, help="Slots of the KV pools.", kind="int")
+    ] = 16384
+    swa_full_tokens_ratio: Annotated[
+        Share,
+        Option(
+            section=ENGINE,
+            help="Slots of sliding-window layers, as a share of those.",
+            kind="float",
+        ),
+    ] = 0.8
+    context_length: Annotated[
+        Positive | None,
+        Option(
+            section=ENGINE,
+            help="Most tokens of a request.",
+            kind="int",
+            aliases=("--max-model-len",),
+            default="the model's",
+        ),
+    ] = None
+    seed: Annotated[
+        int,
+        Option(
+            section=SESSION,
+            help="Draws workloads and the order of arms.",
+            kind="int",
+            aliases=("--random-seed",),
+        ),
+    ] = 0
+    warmup: Annotated[
+        int,
+        Field(ge=0),
+        Option(
+            section=SESSION,
+            help="Passes over a prompt outside the suite.",
+            kind="int",
+            aliases=("--warmup-requests", "--num-warmups"),
+            affects="time",
+        ),
+    ] = 1
+    replay: Annotated[
+        str | None,
+        Option(
+            section=SESSION,
+            help="Run or JSON Lines file whose tokens are taken as the target's choices.",
+        ),
+    ] = None
+    continue_on_error: Annotated[
+        bool,
+        Option(
+            section=SESSION,
+            help="Record a question that can't run, or fails while it runs, and go on.",
+            kind="flag",
+            affects="nothing",
+        ),
+    ] = False
+    profile: Annotated[
+        bool,
+        Option(section=SESSION, help="Write a torch profiler trace.", kind="flag", affects="time"),
+    ] = False
+    pairs: Annotated[
+        str,
+        Option(
+            section=SESSION,
+            help="Passes over the questions, LEAST:MOST; times need 8.",
+            aliases=("--num-runs", "--repeat", "--rounds"),
+            affects="time",
+        ),
+    ] = "1"
+    precision: Annotated[
+        float,
+        Option(
+            section=SESSION,
+            help="Half-width of the throughput ratio to stop at.",
+            aliases=("--convergence-threshold",),
+            default="1%",
+            needs=(HAS_RANGE,),
+            affects="time",
+        ),
+    ] = 0.01
+    experiment_name: Annotated[
+        str | None,
+        Option(section=OUTPUT, help="Part of the run's id.", short="-e", affects="nothing"),
+    ] = None
+    labels: Annotated[
+        dict[str, str],
+        Option(
+            section=OUTPUT,
+            help="key=value, kept with the run.",
+            kind="pair",
+            flag="--label",
+            aliases=("--metadata", "--tag"),
+            affects="nothing",
+        ),
+    ] = Field(default_factory=dict)
+
+
+class QuestionFields(BaseModel):
+    """What is asked in one run, and how its answers are drawn, when nobody says anything."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    num_questions: Annotated[
+        Positive | None,
+        Option(
+            section=QUESTIONS,
+            help="Most questions.",
+            kind="int",
+            short="-n",
+            aliases=("--num-prompts", "--limit"),
+            default="the suite's",
+        ),
+    ] = None
+    question_file: Annotated[
+        str | None,
+        Option(
+            section=QUESTIONS,
+            help="JSON Lines in MT-Bench's shape, or hf:OWNER/NAME@SPLIT, instead of the suite's.",
+            aliases=("--dataset-path", "--dataset"),
+        ),
+    ] = None
+    question_fields: Annotated[
+        dict[str, str],
+        Option(
+            section=QUESTIONS,
+            help="OURS=THEIRS, where field names differ, such as turns=messages.",
+            kind="pair",
+            flag="--question-field",
+            needs=(HAS_FILE,),
+        ),
+    ] = Field(default_factory=dict)
+    max_new_tokens: Annotated[
+        Positive,
+        Option(
+            section=QUESTIONS,
+            help="Most tokens of an answer.",
+            kind="int",
+            aliases=("--max-tokens", "--output-len"),
+            needs=(SETS_LENGTHS, FREE_ANSWERS),
+        ),
+    ] = 256
+    ignore_eos: Annotated[
+        bool, Option(section=QUESTIONS, help="Go on after an end token.", kind="flag")
+    ] = False
+    stop: Annotated[
+        tuple[str, ...],
+        Option(
+            section=QUESTIONS,
+            help="Text that ends an answer.",
+            is_repeated=True,
+            in_environment=False,
+        ),
+    ] = ()
+    system_prompt: Annotated[
+        str | None,
+        Option(section=QUESTIONS, help="Instead of the template's own.", needs=(ASKS_TEXTS,)),
+    ] = None
+    prompt_format: Annotated[
+        Literal["chat", "raw"],
+        Option(
+            section=QUESTIONS,
+            help="raw feeds text without a chat template.",
+            kind="choice",
+            words=("chat", "raw"),
+            needs=(ASKS_TEXTS,),
+        ),
+    ] = "chat"
+    temperature: Annotated[
+        float,
+        Field(ge=0, allow_inf_nan=False),
+        Option(section=SAMPLING, help="0 decodes greedily.", kind="float"),
+    ] = 0.0
+    top_p: Annotated[
+        Share,
+        Option(section=SAMPLING, help="Draw among the likeliest.", kind="float", needs=(DRAWS,)),
+    ] = 1.0
+    sampling_top_k: Annotated[
+        int,
+        Field(ge=0),
+        Option(
+            section=SAMPLING, help="Draw among so many.", kind="int", default="all", needs=(DRAWS,)
+        ),
+    ] = 0
+    sampling_rule: Annotated[
+        SamplingRule,
+        Option(
+            section=SAMPLING,
+            help="target-only accepts the head's likeliest tokens where the target draws them; "
+            "draft-distribution draws drafts of a chain as well and accepts with min(1, p/q).",
+            kind="choice",
+            words=SAMPLING_RULES,
+            synonyms=VLLM_DRAFTS,
+            aliases=("--draft-sample-method",),
+            needs=(DRAWS_DRAFTS,),
+        ),
+    ] = "target-only"
+    accept_threshold_single: Annotated[
+        Share,
+        Option(
+            section=SAMPLING,
+            help="Accept a draft that is at least so likely; below 1 lossy.",
+            kind="float",
+            aliases=("--speculative-accept-threshold-single",),
+            needs=(DRAWS_DRAFTS,),
+        ),
+    ] = 1.0
+    accept_threshold_acc: Annotated[
+        Share,
+        Option(
+            section=SAMPLING,
+            help="Divide a draft's chance by this; below 1 lossy.",
+            kind="float",
+            aliases=("--speculative-accept-threshold-acc",),
+            needs=(DRAWS_DRAFTS,),
+        ),
+    ] = 1.0

@@ -5,8 +5,22 @@ import click
 from eaglebench.cli.effects import StatedCommand
 from eaglebench.cli.options import AliasedOption
 from eaglebench.cli.run_options import run_parameters
+from eaglebench.plan.axes import AXES
 
 _COLUMN = 26
+_EXAMPLE = """\
+  [axes]
+  page_size = [1, 16]
+  chunked_prefill_size = [-1, 64]
+
+  [[zip]]
+  num_steps = [2, 4]
+  num_draft_tokens = [3, 5]
+
+  [[exclude]]
+  page_size = 16
+  chunked_prefill_size = 64
+"""
 
 
 @click.group("help")
@@ -27,6 +41,27 @@ def aliases() -> None:
     click.echo("--num-draft-tokens counts the root: SGLang's 4 is vLLM's")
     click.echo("--num-speculative-tokens 3.")
     click.echo("--draft-sample-method greedy is target-only, probabilistic draft-distribution.")
+
+
+@help_topics.command("matrix", cls=StatedCommand, needs={})
+def matrix_file() -> None:
+    """What a file for --matrix holds, and the axes there are."""
+    click.echo("A file for --matrix (YAML, TOML or JSON) holds\n")
+    for key, meaning in (
+        ("axes", "every combination of these values is a cell"),
+        ("zip", "groups of axes that move together, with equally many values"),
+        ("include", "points to add as they stand"),
+        ("exclude", "points to drop: those that agree in every value given"),
+    ):
+        click.echo(f"  {key:<9} {meaning}")
+    click.echo("\nAxes, by these names with underscores or dashes:\n")
+    for name, axis in AXES.items():
+        off = "" if axis.off is None else f", or {axis.off}"
+        numbers = [] if axis.least is None else [f"numbers from {axis.least}{off}"]
+        click.echo(f"  {name:<{_COLUMN}} {', '.join([*axis.words, *numbers])}")
+        click.echo(f"  {'':<{_COLUMN}} {axis.option.help}")
+    click.echo("\nFor example, as TOML:\n\n" + _EXAMPLE)
+    click.echo("`eaglebench matrix show FILE` lists its cells; flags take the place of its axes.")
 
 
 @help_topics.command("exit-codes", cls=StatedCommand, needs={})

@@ -1,9 +1,10 @@
 """Options with names from other tools, lists of values, and sections in `--help`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 ENV_PREFIX = "EAGLEBENCH_"
 
@@ -67,6 +68,15 @@ class ListType(click.ParamType[Any]):
         """Shown in `--help`."""
         return "N[,N...]" if self.kind is int else "NAME[,NAME...]"
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Words that could stand behind the last comma."""
+        before, comma, last = incomplete.rpartition(",")
+        return [
+            CompletionItem(f"{before}{comma}{word}") for word in self.words if word.startswith(last)
+        ]
+
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int | str, ...]:
@@ -101,6 +111,25 @@ class WordType(click.Choice[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Our word."""
         return super().convert(self.others.get(str(value), value), param, ctx)
+
+
+class NameType(click.ParamType[str]):
+    """Any text; some are known and offered by the shell."""
+
+    name = "text"
+
+    def __init__(self, known: Callable[[], Sequence[str]]) -> None:
+        self.known = known
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Known names that begin so."""
+        return [CompletionItem(name) for name in self.known() if name.startswith(incomplete)]
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """As it stands."""
+        return str(value)
 
 
 class PairType(click.ParamType[Any]):

@@ -11,6 +11,7 @@ from eaglebench.cli.option_file import apply_option_file
 from eaglebench.cli.options import (
     AliasedOption,
     ListType,
+    NameType,
     PairType,
     WordType,
     env_name,
@@ -19,6 +20,7 @@ from eaglebench.cli.options import (
 from eaglebench.plan.axes import AXES
 from eaglebench.plan.option import SESSION, SPECULATION, Option, flag_of
 from eaglebench.plan.options import all_options, default_text
+from eaglebench.plan.suite import suite_names
 
 OPTION_FILE_HELP = (
     "File with options; also [tool.eaglebench] in pyproject.toml. A flag comes before "
@@ -29,7 +31,7 @@ OPTION_FILE_HELP = (
 def run_parameters() -> list[click.Parameter]:
     """All parameters of `run`, in the order of its help."""
     return [
-        click.Argument(["suite"], required=False),
+        click.Argument(["suite"], required=False, type=NameType(suite_names)),
         *(_parameter(name, option) for name, option in all_options().items()),
         AliasedOption(
             ["--top-k"],
@@ -77,7 +79,7 @@ def _typed(name: str, option: Option) -> dict[str, Any]:
     """What click makes of the words typed."""
     if name in AXES:
         axis = AXES[name]
-        kind = ListType(str) if option.kind == "names" else ListType(int, axis.words)
+        kind = ListType(str, axis.words) if option.kind == "names" else ListType(int, axis.words)
         return {"type": kind, "multiple": True}
     if name == "resume":  # alone it is the latest run
         return {"is_flag": False, "flag_value": "latest"}
@@ -90,8 +92,11 @@ def _typed(name: str, option: Option) -> dict[str, Any]:
         case "choice":
             return {"type": click.Choice(option.words, case_sensitive=name != "algorithm")}
         case "numbers" | "names":
-            return {"type": ListType(int if option.kind == "numbers" else str), **repeated}
+            kind = ListType(int) if option.kind == "numbers" else ListType(str, option.words)
+            return {"type": kind, **repeated}
         case "pair":
             return {"type": PairType(), "multiple": True}
+        case "text" if option.words:
+            return {"type": NameType(lambda: option.words), **repeated}
         case _:
             return {"type": {"int": int, "float": float, "text": str}[option.kind], **repeated}

@@ -63,7 +63,7 @@ class Option:
         aliases: what other tools call it.
         flag: its own name, where that is not made of the field's name.
         short: one letter.
-        words: what can be chosen, or may stand among numbers.
+        words: what can be chosen; of names and texts, what the shell offers.
         synonyms: other tools' words for these.
         default: what happens unsaid, where the field's default does not tell; "" says nothing.
         is_repeated: whether it can be given several times.

@@ -25,7 +25,7 @@ from eaglebench.plan.option import (
     Option,
 )
 from eaglebench.records.generation import SAMPLING_RULES, SamplingRule
-from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.records.knobs import ARMS, BASELINE_ARM
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -86,6 +86,7 @@ class EngineFields(BaseModel):
         Option(
             section=MODELS,
             help="float64, float32, bfloat16 or float16.",
+            words=("float64", "float32", "bfloat16", "float16"),
             default="float32 on a CPU, bfloat16 on a GPU",
             affects="nothing",  # what it was settled to does, and stands with the models
         ),
@@ -138,6 +139,7 @@ class EngineFields(BaseModel):
             help="What is compared: radix, force-miss, no-cache, or a fault: unigram, "
             "no-lookahead, kv-reuse, seam-guess.",
             kind="names",
+            words=ARMS,
             is_repeated=True,
             affects="nothing",  # every cell and arm is compared with itself
         ),

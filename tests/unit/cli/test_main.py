@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from eaglebench.cli.main import COMMANDS, main
 from eaglebench.cli.options import AliasedOption
 from eaglebench.cli.run_options import run_parameters
+from eaglebench.plan.axes import AXES
 
 
 def invoke(*args: str, env: dict[str, str] | None = None) -> tuple[int, str, str]:
@@ -127,3 +130,32 @@ def test_closed_pipe_is_quiet() -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
 
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "offered"),
+    [
+        (["run"], "prefix-l", ["prefix-ladder", "prefix-ladder-paged"]),
+        (["run", "--arms"], "radix,f", ["radix,force-miss"]),
+        (["run", "--preallocation"], "l", ["lookahead-blocks"]),
+        (["run", "--dtype"], "b", ["bfloat16"]),
+        (["run", "--sampling-rule"], "d", ["draft-distribution"]),
+    ],
+)
+def test_the_shell_offers_values(words: list[str], begun: str, offered: list[str]) -> None:
+    """Suites, arms and other words, also behind a comma."""
+    shell = ShellComplete(main, {}, "eaglebench", "_EAGLEBENCH_COMPLETE")
+
+    assert [item.value for item in shell.get_completions(words, begun)] == offered
+
+
+def test_the_page_of_matrix_files_can_be_run(tmp_path: Path) -> None:
+    """It names every axis, and its example is a matrix."""
+    _, page, _ = invoke("help", "matrix")
+    example = page.partition("as TOML:\n\n")[2].partition("\n\n`")[0]
+    (tmp_path / "example.toml").write_text(example, encoding="utf-8")
+    status, out, err = invoke("matrix", "show", str(tmp_path / "example.toml"))
+
+    assert all(axis in page for axis in AXES)
+    assert (status, err) == (0, "")
+    assert out.startswith("6 cells:")

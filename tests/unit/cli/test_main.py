@@ -135,7 +135,7 @@ def test_closed_pipe_is_quiet() -> None:
 @pytest.mark.parametrize(
     ("words", "begun", "offered"),
     [
-        (["run"], "prefix-l", ["prefix-ladder", "prefix-ladder-paged"]),
+        (["run"], "ti", ["tiny"]),
         (["run", "--arms"], "radix,f", ["radix,force-miss"]),
         (["run", "--preallocation"], "l", ["lookahead-blocks"]),
         (["run", "--dtype"], "b", ["bfloat16"]),

@@ -7,7 +7,7 @@ from typing import Any
 
 from eaglebench.backends.seam import Runtime
 from eaglebench.bench.block import BLOCK_DEPTH
-from eaglebench.bench.session import IsPrecise, Session, SessionPlan
+from eaglebench.bench.session import IsPrecise, Session, SessionWork
 from eaglebench.clock import Clock
 from eaglebench.plan.cell import Cell, cell_id
 from eaglebench.plan.conversation import Conversation, PromptKind, Turn
@@ -72,7 +72,7 @@ def make_session(
     """A session over these conversations in every cell."""
     settled = make_run_config({"suite": "toy", "max_new_tokens": 24, **config})
     return Session(
-        SessionPlan(
+        SessionWork(
             config=settled,
             cells=tuple(cells or [make_cell()]),
             conversations_of=lambda _: talks,

@@ -47,7 +47,7 @@ IsPrecise = Callable[[RunFolder, str], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionPlan:
+class SessionWork:
     """What a session runs."""
 
     config: RunConfig
@@ -81,7 +81,7 @@ class Session:
 
     def __init__(
         self,
-        plan: SessionPlan,
+        plan: SessionWork,
         runtime: Runtime,
         folder: RunFolder,
         *,

@@ -129,7 +129,7 @@ def _judge(
     allowed: float,
 ) -> "Judgement":
     """Counts of the newest runs of both, question by question, then times over all pairs."""
-    from eaglebench.cli.pairing import pair_runs
+    from eaglebench.bench.compare import pair_runs
     from eaglebench.gate.boots import judge_boots
     from eaglebench.gate.policy import ALPHA
     from eaglebench.records.verdict import Judgement

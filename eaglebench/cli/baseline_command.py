@@ -10,7 +10,7 @@ from eaglebench.cli.exit_codes import verdict_code
 from eaglebench.errors import StorageError, UsageError
 
 if TYPE_CHECKING:
-    from eaglebench.cli.baseline_candidate import Allowed
+    from eaglebench.bench.baseline import Allowed
 
 _OUTPUT = click.option(
     "-o", "--output-dir", default="results", show_default=True, help="Where runs and baselines are."
@@ -46,7 +46,7 @@ def save(
     allow_untrusted: bool,
 ) -> None:
     """Make a baseline NAME of RUN; one that exists is changed by `accept`, not by `save`."""
-    from eaglebench.cli.baseline_candidate import Allowed
+    from eaglebench.bench.baseline import Allowed
     from eaglebench.store.baseline import list_baselines
     from eaglebench.store.run_folder import slug
 
@@ -86,7 +86,7 @@ def accept(
     allow_untrusted: bool,
 ) -> None:
     """Let RUN take the place of the baseline NAME, after showing what changes."""
-    from eaglebench.cli.baseline_candidate import Allowed
+    from eaglebench.bench.baseline import Allowed
     from eaglebench.store.baseline import find_baseline
 
     find_baseline(Path(output_dir), name)
@@ -181,8 +181,8 @@ def rm(name: str, output_dir: str) -> None:
 
 
 def _print_diff(name: str, run: str, output_dir: str) -> int:
+    from eaglebench.bench.judge import judge_folder
     from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.cli.judging import judge_folder
     from eaglebench.gate.policy import EXACT_RULES, Policy
     from eaglebench.report.verdicts import render_judgement
     from eaglebench.store.run_folder import find_run
@@ -195,7 +195,7 @@ def _print_diff(name: str, run: str, output_dir: str) -> int:
 
 
 def _write(name: str, run: str, reason: str | None, output_dir: str, allowed: "Allowed") -> None:
-    from eaglebench.cli.baseline_candidate import fit_for_baseline
+    from eaglebench.bench.baseline import fit_for_baseline
     from eaglebench.cli.console import notice
     from eaglebench.files import escaped
     from eaglebench.store.baseline import write_baseline

@@ -46,16 +46,16 @@ def calibrate(
     Sigma of one pair of passes, the smallest effect that so many pairs show, pairs and minutes
     for a change of 2 %; and how many acceptance lengths identical passes gave.
     """
+    from eaglebench.bench.documents import load_run, refuse_untrusted
+    from eaglebench.bench.measure import measure
+    from eaglebench.bench.prepare import prepare
     from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.cli.measure import measure_quietly
-    from eaglebench.cli.results import load_run, refuse_untrusted
-    from eaglebench.cli.run_flow import RunOutput, prepare
+    from eaglebench.cli.progress_display import progress_display
     from eaglebench.report.noise import NoiseRow, render_noise
     from eaglebench.stats.noise import measure_noise
     from eaglebench.stats.trust import doubts_of
     from eaglebench.store.run_folder import RunFolder
 
-    output = RunOutput(output_dir=output_dir, progress=progress, is_json=False)
     given = {name: value for name, value in options.items() if value is not None}
     axes = {"parallel": _numbers(parallel), "page_size": (page_size,)}
     sources = sources_of(click.get_current_context())
@@ -68,8 +68,10 @@ def calibrate(
             "arms": (arm, arm + AGAIN),
             "experiment_name": f"calibrate-{suite}",
         }
-        plan = prepare(suite, settings, resume=None, output=output, sources=sources)
-        folder = measure_quietly(plan, output)
+        setup = prepare(
+            suite, settings, resume=None, output_dir=output_dir, sources=sources, notice=notice
+        )
+        folder = measure(setup, output_dir, progress=progress_display(progress), notice=notice)
         run = load_run(RunFolder(Path(folder.path)))
         refuse_untrusted(run.run_id, doubts_of(run))
         rows += [NoiseRow(str(run.models["dtype"]), noise) for noise in measure_noise(run)]

@@ -43,9 +43,9 @@ def compare(
 
     0 no worse, 3 regression, 5 not comparable.
     """
+    from eaglebench.bench.compare import pair_runs
+    from eaglebench.bench.judge import parse_renames
     from eaglebench.cli.console import stdout_console
-    from eaglebench.cli.judging import parse_renames
-    from eaglebench.cli.pairing import pair_runs
     from eaglebench.report.run_pair import render_run_pair
     from eaglebench.report.verdicts import render_judgement
     from eaglebench.store.run_folder import find_run

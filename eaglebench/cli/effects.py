@@ -11,11 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from eaglebench.errors import UsageError
-from eaglebench.plan.option import ALWAYS, FIXED_PASSES, Need, flag_of
-
-Sources = Mapping[str, bool]
-"""Options that were given, by name: whether they were typed."""
+from eaglebench.plan.option import ALWAYS, FIXED_PASSES, Need, check_effects, flag_of
 
 
 def always(*names: str) -> dict[str, Need]:
@@ -49,8 +45,10 @@ class StatedCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Refuse what would be without effect, then run."""
+        from eaglebench.cli.console import notice
+
         labels = {str(param.name): _label(param) for param in self.params}
-        check_effects(self.needs, sources_of(ctx), ctx.params, labels)
+        check_effects(self.needs, sources_of(ctx), ctx.params, labels, notice=notice)
         return super().invoke(ctx)
 
 
@@ -62,39 +60,6 @@ def sources_of(ctx: click.Context) -> dict[str, bool]:
         if source not in {None, ParameterSource.DEFAULT}:
             found[name] = source is ParameterSource.COMMANDLINE
     return found
-
-
-def check_effects(
-    needs: Mapping[str, Need],
-    sources: Sources,
-    situation: Any,
-    labels: Mapping[str, str] | None = None,
-) -> None:
-    """Hold every option that was given against what it needs.
-
-    Args:
-        needs: by option; what is not named here always has an effect.
-        sources: the options that were given.
-        situation: what the needs are asked with.
-        labels: how options are typed, where their names don't tell.
-
-    Raises:
-        UsageError: one that was typed is without effect; names all of them.
-    """
-    from eaglebench.cli.console import notice
-
-    refused = []
-    for name, is_typed in sources.items():
-        need = needs.get(name, ALWAYS)
-        if need.is_met(situation):
-            continue
-        said = f"{(labels or {}).get(name) or flag_of(name)} is without effect: {need.why_not}"
-        if is_typed and need.is_fatal:
-            refused.append(said)
-        else:
-            notice(f"warning: {said}")
-    if refused:
-        raise UsageError("; ".join(refused), hint="leave it out, or give what it belongs to")
 
 
 def _label(param: click.Parameter) -> str:

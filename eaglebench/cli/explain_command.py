@@ -44,8 +44,8 @@ def explain(
     CELL may be a part of its name, if no other cell has it; `-` is the only cell. The first step
     where the two arms part is marked, and the reason stands below.
     """
+    from eaglebench.bench.documents import load_run, tau_of
     from eaglebench.cli.console import stdout_console
-    from eaglebench.cli.results import load_run, tau_of
     from eaglebench.report.steps import render_steps
     from eaglebench.stats.pairing import pair_turns
     from eaglebench.store.run_folder import find_run

@@ -74,8 +74,8 @@ def gate(
 
     0 pass, 3 regression, 4 inconclusive with --strict, 5 not comparable or nothing measured.
     """
+    from eaglebench.bench.judge import judge_folder, parse_renames
     from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.cli.judging import judge_folder, parse_renames
     from eaglebench.gate.policy import Policy, parse_rules
     from eaglebench.report.verdicts import render_judgement
     from eaglebench.store.run_folder import find_run

@@ -2,7 +2,7 @@
 
 import click
 
-from eaglebench.cli.dry_run import cell_lines
+from eaglebench.bench.estimate import cell_lines
 from eaglebench.cli.effects import StatedCommand
 from eaglebench.plan.matrix import Expansion, expand
 from eaglebench.plan.matrix_file import matrix_path, read_matrix_file

@@ -36,9 +36,9 @@ def report(
     output_dir: str,
 ) -> int:
     """Write RUN (an id, a path, `latest`) as a report."""
+    from eaglebench.bench.documents import load_document
+    from eaglebench.bench.judge import judge_folder
     from eaglebench.cli.console import notice
-    from eaglebench.cli.judging import judge_folder
-    from eaglebench.cli.results import load_document
     from eaglebench.files import make_folder, write_text
     from eaglebench.gate.policy import Policy, parse_rules
     from eaglebench.report.formats import FORMATS

@@ -7,41 +7,70 @@ from typing import Any
 
 import click
 
+from eaglebench.cli.console import notice
 from eaglebench.cli.effects import sources_of
-from eaglebench.cli.exit_codes import PASS
-from eaglebench.cli.options import SectionedCommand
+from eaglebench.cli.exit_codes import PASS, trust_code
+from eaglebench.cli.options import SectionedCommand, joined
 from eaglebench.cli.run_options import run_parameters
 from eaglebench.errors import UsageError
+from eaglebench.plan.axes import AXES
+from eaglebench.plan.draft_config import parse_draft_config
+from eaglebench.plan.options import all_options, parameter_of
+
+
+def given_options(ctx: click.Context) -> dict[str, Any]:
+    """Values that were given by flag, environment or file, lists joined."""
+    from click.core import ParameterSource
+
+    given: dict[str, Any] = {}
+    for name, option in all_options().items():
+        parameter = parameter_of(name, option)
+        if ctx.get_parameter_source(parameter) in {None, ParameterSource.DEFAULT}:
+            continue
+        value = ctx.params[parameter]
+        if name in AXES or name == "arms":
+            value = joined(value)
+        elif name == "draft_config":
+            value = parse_draft_config(value)
+        elif option.kind == "pair":
+            value = dict(value)
+        given[name] = value
+    return given
 
 
 def _run(suite: str | None, **options: Any) -> int:
     # Imported here: --help must not wait for pydantic.
-    from eaglebench.cli.run_flow import RunOutput, dry_run, prepare
-    from eaglebench.cli.settle import given_options
+    from eaglebench.bench.prepare import dry_run_lines, prepare
 
     if suite is None and options["resume"] is None:
         raise UsageError(
             "no suite is named", hint="eaglebench run tiny; `eaglebench suites` lists all"
         )
-    output = RunOutput(
-        output_dir=options["output_dir"] or "results",
-        progress="none" if options["disable_tqdm"] else options["progress"] or "auto",
-        is_json=options["format"] == "json",
-    )
+    output_dir = options["output_dir"] or "results"
     context = click.get_current_context()
-    plan = prepare(
+    setup = prepare(
         suite,
         given_options(context),
         resume=options["resume"],
-        output=output,
+        output_dir=output_dir,
         sources=sources_of(context),
+        notice=notice,
     )
     if options["dry_run"]:
-        dry_run(plan)
+        click.echo("\n".join(dry_run_lines(setup)))
         return PASS
-    from eaglebench.cli.measure import measure
+    from eaglebench.bench.measure import measure
+    from eaglebench.cli.progress_display import progress_display
+    from eaglebench.cli.show_command import print_run
 
-    return measure(plan, output)
+    shown = "none" if options["disable_tqdm"] else options["progress"] or "auto"
+    folder = measure(setup, output_dir, progress=progress_display(shown), notice=notice)
+    doubts = print_run(folder, is_json=options["format"] == "json").doubts
+    notice(f"results: {folder.path}")
+    for doubt in doubts:
+        if doubt.is_fatal:
+            notice(f"not to be trusted: {doubt.sentence}")
+    return trust_code(doubts)
 
 
 run = SectionedCommand(

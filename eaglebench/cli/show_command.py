@@ -32,8 +32,8 @@ def show(run: str, output_dir: str, form: str) -> int:
 
 def print_run(folder: "RunFolder", *, is_json: bool) -> "ReportDocument":
     """Print a run as tables or as one JSON document; returns what was shown."""
+    from eaglebench.bench.documents import load_document
     from eaglebench.cli.console import stdout_console
-    from eaglebench.cli.results import load_document
     from eaglebench.report.run_tables import run_tables
     from eaglebench.report.terminal import render_run
 

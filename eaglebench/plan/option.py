@@ -4,10 +4,11 @@ The options of a run stand beside the values they set: those of the configuratio
 (`run_config.py`), axes of the matrix in `axes.py`, switches that set nothing in `options.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from eaglebench.errors import UsageError
 from eaglebench.records.knobs import EngineKnobs
 
 Kind = Literal["text", "int", "float", "flag", "choice", "numbers", "names", "pair"]
@@ -132,3 +133,43 @@ class Axis:
             also = "" if self.off is None else f", or {self.off} for off"
             return f"{flag} {value}; expected at least {self.least}{also}"
         return None
+
+
+Sources = Mapping[str, bool]
+"""Options that were given, by name: whether they were typed."""
+Notice = Callable[[str], None]
+"""Is told one line about what is going on."""
+
+
+def check_effects(
+    needs: Mapping[str, Need],
+    sources: Sources,
+    situation: Any,
+    labels: Mapping[str, str] | None = None,
+    *,
+    notice: Notice,
+) -> None:
+    """Hold every option that was given against what it needs.
+
+    Args:
+        needs: by option; what is not named here always has an effect.
+        sources: the options that were given.
+        situation: what the needs are asked with.
+        labels: how options are typed, where their names don't tell.
+        notice: is told of those that may be meant for other runs.
+
+    Raises:
+        UsageError: one that was typed is without effect; names all of them.
+    """
+    refused = []
+    for name, is_typed in sources.items():
+        need = needs.get(name, ALWAYS)
+        if need.is_met(situation):
+            continue
+        said = f"{(labels or {}).get(name) or flag_of(name)} is without effect: {need.why_not}"
+        if is_typed and need.is_fatal:
+            refused.append(said)
+        else:
+            notice(f"warning: {said}")
+    if refused:
+        raise UsageError("; ".join(refused), hint="leave it out, or give what it belongs to")

@@ -16,7 +16,7 @@ MAY_IMPORT: dict[str, set[str]] = {  # besides the vocabulary, which everyone ma
     "store": set(),
     "plan": set(),
     "stats": set(),
-    "bench": {"plan", "store", "backends"},
+    "bench": {"plan", "store", "stats", "gate", "report", "backends", "assets"},
     "gate": {"stats"},
     "report": {"stats"},
     "cli": {"bench", "plan", "store", "stats", "gate", "report", "assets", "backends", "training"},

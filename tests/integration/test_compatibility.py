@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from eaglebench.assets.catalog import asset
+from eaglebench.bench.documents import load_run, rows_of
 from eaglebench.cli.main import main
-from eaglebench.cli.results import load_run, rows_of
 from eaglebench.report.rows import Row
 from eaglebench.store.run_folder import find_run
 

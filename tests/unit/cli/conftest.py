@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.cli import measure
+from eaglebench.bench import measure
 from tests.fakes import ScriptedRuntime
 
 

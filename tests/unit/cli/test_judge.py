@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eaglebench.cli import measure
+from eaglebench.bench import measure
 from eaglebench.cli.main import main
 from eaglebench.store.run_folder import find_run
 from tests.fakes import Plant, ScriptedRuntime

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from eaglebench.cli.progress_display import LoggedProgress, PlainProgress, progress_display
+from eaglebench.bench.logged_progress import LoggedProgress
+from eaglebench.cli.progress_display import PlainProgress, progress_display
 
 
 def test_plain_progress_says_twenty_lines_a_stage(capsys: pytest.CaptureFixture[str]) -> None:

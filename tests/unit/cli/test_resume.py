@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eaglebench.cli import measure
+from eaglebench.bench import measure
 from eaglebench.cli.main import main
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.store.run_folder import RunFolder, find_run

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eaglebench.cli import measure
+from eaglebench.bench import measure
 from eaglebench.cli.main import main
 from tests.fakes import Plant, ScriptedRuntime
 

@@ -181,7 +181,7 @@ def test_a_folder_that_takes_no_files_is_found_before_the_model(results: Path) -
         raise AssertionError("the model was loaded")
 
     with scripted(results) as patch:
-        patch.setattr("eaglebench.cli.measure.open_runtime", open_runtime)
+        patch.setattr("eaglebench.bench.measure.open_runtime", open_runtime)
         status, out, err = invoke("run", "tiny", "-o", "questions.jsonl/out")
 
     assert (status, out) == (1, "")

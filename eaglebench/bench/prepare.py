@@ -4,37 +4,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import click
-
 from eaglebench.assets.catalog import asset as asset_of
 from eaglebench.assets.fetch import ensure
 from eaglebench.assets.hub_questions import fetch_questions, is_hub_name
-from eaglebench.cli.console import notice
-from eaglebench.cli.dry_run import ByteTokenizer, dry_run_lines, estimate
-from eaglebench.cli.effects import Sources
-from eaglebench.cli.run_effects import RunSituation, check_resumed, check_run
-from eaglebench.cli.settle import settle
+from eaglebench.bench.earlier_runs import stored_config
+from eaglebench.bench.estimate import ByteTokenizer, estimate, estimate_lines
 from eaglebench.files import user_path
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
+from eaglebench.plan.effects import RunSituation, check_resumed, check_run
 from eaglebench.plan.matrix import Expansion, expand
+from eaglebench.plan.option import Notice, Sources
 from eaglebench.plan.questions import QuestionFile, read_question_file
 from eaglebench.plan.run_config import RunConfig
+from eaglebench.plan.settle import settle
 from eaglebench.plan.suite import Suite, load_suite
 from eaglebench.plan.workload import WorkloadInputs, make_conversations, needs_tokenizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutput:
-    """Where results go and how they are shown."""
-
-    output_dir: str
-    progress: str
-    is_json: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RunSetup:
     """A run that could start; nothing that the user gave is wrong as far as one can tell.
 
     `questions` is None only in a dry run whose questions have not been fetched.
@@ -52,26 +41,26 @@ def prepare(
     given: Mapping[str, Any],
     *,
     resume: str | None,
-    output: RunOutput,
+    output_dir: str,
     sources: Sources,
-) -> Plan:
+    notice: Notice,
+) -> RunSetup:
     """Check everything that can be checked without a model.
 
     Args:
         suite_name: None goes on with a stored run, which has a suite.
         given: values of options.
         resume: the run to go on with.
-        output: where results go.
+        output_dir: where runs are.
         sources: which of `given` came from the user, and which of these were typed.
+        notice: is told what is fetched and what is without effect.
 
     Raises:
         UsageError: something that was given can't be run.
     """
     if suite_name is None:
-        from eaglebench.cli.stored import stored_config
-
-        check_resumed(sources)
-        config = stored_config(output.output_dir, resume or "latest")
+        check_resumed(sources, notice=notice)
+        config = stored_config(output_dir, resume or "latest")
         suite = load_suite(config.suite)
     else:
         suite = load_suite(suite_name)
@@ -79,34 +68,37 @@ def prepare(
     expansion = expand(config.matrix, config.limits)
     if suite_name is not None:
         check_run(
-            RunSituation(given=given, config=config, suite=suite, cells=expansion.cells), sources
+            RunSituation(given=given, config=config, suite=suite, cells=expansion.cells),
+            sources,
+            notice=notice,
         )
-    questions = _questions(config, suite, may_fetch=not given.get("dry_run"))
-    plan = Plan(suite=suite, config=config, expansion=expansion, questions=questions, resume=resume)
-    _check_workload(plan)
-    return plan
+    questions = _questions(config, suite, may_fetch=not given.get("dry_run"), notice=notice)
+    setup = RunSetup(
+        suite=suite, config=config, expansion=expansion, questions=questions, resume=resume
+    )
+    _check_workload(setup)
+    return setup
 
 
-def dry_run(plan: Plan) -> None:
-    """Print cells, skipped cells and an estimate of time."""
+def dry_run_lines(setup: RunSetup) -> list[str]:
+    """Cells, skipped cells and an estimate of time."""
     expected = None
-    if plan.questions is not None:
-        expected = estimate(plan.config, plan.suite, plan.questions.questions, plan.expansion)
-    for line in dry_run_lines(plan.config, plan.expansion, expected):
-        click.echo(line)
+    if setup.questions is not None:
+        expected = estimate(setup.config, setup.suite, setup.questions.questions, setup.expansion)
+    return estimate_lines(setup.config, setup.expansion, expected)
 
 
-def conversations_of(plan: Plan, cell: Cell, tokenizer: Any) -> tuple[Conversation, ...]:
+def conversations_of(setup: RunSetup, cell: Cell, tokenizer: Any) -> tuple[Conversation, ...]:
     """The conversations of one cell."""
-    assert plan.questions is not None
+    assert setup.questions is not None
     return make_conversations(
-        plan.suite.workload,
+        setup.suite.workload,
         WorkloadInputs(
-            questions=plan.questions.questions,
-            seed=plan.config.seed,
-            num_questions=plan.config.num_questions,
-            system_prompt=plan.config.system_prompt,
-            prompt_format=plan.config.prompt_format,
+            questions=setup.questions.questions,
+            seed=setup.config.seed,
+            num_questions=setup.config.num_questions,
+            system_prompt=setup.config.system_prompt,
+            prompt_format=setup.config.prompt_format,
             tokenizer=tokenizer,
             page_size=cell.knobs.page_size,
             chunked_prefill_size=cell.knobs.chunked_prefill_size,
@@ -114,7 +106,9 @@ def conversations_of(plan: Plan, cell: Cell, tokenizer: Any) -> tuple[Conversati
     )
 
 
-def _questions(config: RunConfig, suite: Suite, *, may_fetch: bool) -> QuestionFile | None:
+def _questions(
+    config: RunConfig, suite: Suite, *, may_fetch: bool, notice: Notice
+) -> QuestionFile | None:
     if config.question_file is not None:
         path = user_path(config.question_file)
         if is_hub_name(config.question_file):
@@ -128,10 +122,10 @@ def _questions(config: RunConfig, suite: Suite, *, may_fetch: bool) -> QuestionF
     return read_question_file(ensure(asset, notice=notice), suite.questions.fields)
 
 
-def _check_workload(plan: Plan) -> None:
+def _check_workload(setup: RunSetup) -> None:
     """Make the conversations once, so that a workload that can't be made is known now."""
-    if plan.questions is not None:
-        is_counted_in_tokens = needs_tokenizer(plan.suite.workload)
+    if setup.questions is not None:
+        is_counted_in_tokens = needs_tokenizer(setup.suite.workload)
         conversations_of(
-            plan, plan.expansion.cells[0], ByteTokenizer() if is_counted_in_tokens else None
+            setup, setup.expansion.cells[0], ByteTokenizer() if is_counted_in_tokens else None
         )

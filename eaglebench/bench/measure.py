@@ -1,8 +1,8 @@
-"""Load the models, run the session, print the tables: the part of `run` that takes time."""
+"""Load the models, run the session, keep the results: the part of `run` that takes time."""
 
 import sys
-from contextlib import nullcontext
-from dataclasses import asdict, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,21 +11,20 @@ import eaglebench
 from eaglebench.assets.resolve import default_draft, resolve_model
 from eaglebench.backends.registry import open_profiler, open_runtime
 from eaglebench.backends.seam import Runtime
+from eaglebench.bench.documents import load_run, rows_of, tau_of
+from eaglebench.bench.earlier_runs import folder_to_resume, read_replay
 from eaglebench.bench.environment import code_sha256, fingerprint, git_state
+from eaglebench.bench.logged_progress import LoggedProgress
+from eaglebench.bench.prepare import RunSetup, conversations_of
 from eaglebench.bench.resume import obstacles
-from eaglebench.bench.session import Session, SessionPlan
-from eaglebench.cli.console import notice
-from eaglebench.cli.exit_codes import trust_code
-from eaglebench.cli.progress_display import LoggedProgress, progress_display
-from eaglebench.cli.results import load_run, rows_of, tau_of
-from eaglebench.cli.run_flow import Plan, RunOutput, conversations_of
-from eaglebench.cli.show_command import print_run
-from eaglebench.cli.stored import folder_to_resume, read_replay
+from eaglebench.bench.session import Session, SessionWork
 from eaglebench.clock import MonotonicClock
 from eaglebench.errors import UsageError
 from eaglebench.files import check_writable
+from eaglebench.plan.option import Notice
 from eaglebench.plan.replay import Replay, check_replay
 from eaglebench.plan.run_config import RunConfig
+from eaglebench.progress import Progress
 from eaglebench.records.knobs import AGAIN, BASELINE_ARM, base_arm
 from eaglebench.records.models import ModelChoice
 from eaglebench.records.snapshot import AL_DEFINITION
@@ -40,76 +39,85 @@ from eaglebench.store.run_folder import RunFolder, Status
 from eaglebench.store.run_lock import writing
 
 
-def measure(plan: Plan, output: RunOutput) -> int:
-    """Run a plan, keep its results, print its tables; returns the exit status.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """Who is told what goes on."""
+
+    progress: AbstractContextManager[Progress]
+    notice: Notice
+
+
+def measure(
+    setup: RunSetup,
+    output_dir: str,
+    *,
+    progress: AbstractContextManager[Progress],
+    notice: Notice,
+) -> RunFolder:
+    """Run what was set up and keep its results; returns where they are.
 
     Raises:
         UsageError: the models can't be had or don't fit, or a prompt can't run.
         StorageError: the results can't be written.
         KeyboardInterrupt: after saying where the finished questions are.
     """
-    folder = measure_quietly(plan, output)
-    doubts = print_run(folder, is_json=output.is_json).doubts
-    notice(f"results: {folder.path}")
-    for doubt in doubts:
-        if doubt.is_fatal:
-            notice(f"not to be trusted: {doubt.sentence}")
-    return trust_code(doubts)
-
-
-def measure_quietly(plan: Plan, output: RunOutput) -> RunFolder:
-    """Run a plan and keep its results; raises like `measure`."""
-    config = plan.config
-    check_writable(Path(output.output_dir), hint="choose another --output-dir")
-    replay = read_replay(output.output_dir, config.replay) if config.replay else None
-    resumed = folder_to_resume(output.output_dir, plan.resume, config) if plan.resume else None
+    told = _Told(progress=progress, notice=notice)
+    config = setup.config
+    check_writable(Path(output_dir), hint="choose another --output-dir")
+    replay = read_replay(output_dir, config.replay) if config.replay else None
+    resumed = folder_to_resume(output_dir, setup.resume, config) if setup.resume else None
     if resumed and resumed.manifest()["status"] == "done":
         notice(f"run {resumed.run_id} is complete; nothing is left to run")
         return resumed
     with writing(resumed.path) if resumed else nullcontext():
-        return _measured(plan, output, resumed, replay)
+        return _measured(setup, output_dir, resumed, replay, told)
 
 
 def _measured(
-    plan: Plan, output: RunOutput, resumed: RunFolder | None, replay: Replay | None
+    setup: RunSetup,
+    output_dir: str,
+    resumed: RunFolder | None,
+    replay: Replay | None,
+    told: _Told,
 ) -> RunFolder:
     """Load the models and run the session, in the folder of a run or in a new one."""
-    config = plan.config
-    choice = model_choice(config, needs_draft=any(c.knobs.num_steps for c in plan.expansion.cells))
-    notice(f"loading {config.model}")
+    config = setup.config
+    needs_draft = any(cell.knobs.num_steps for cell in setup.expansion.cells)
+    choice = model_choice(config, needs_draft=needs_draft, notice=told.notice)
+    told.notice(f"loading {config.model}")
     runtime = open_runtime(choice)
-    plan = _follow_head(plan, runtime.info.algorithm)
-    config = plan.config
+    setup = _follow_head(setup, runtime.info.algorithm)
+    config = setup.config
     try:
         check_replay(replay or {}, runtime.info.vocab_size)
         if resumed:
-            _check_same(plan, runtime, resumed)
-            _run(plan, output, runtime, resumed, replay)
+            _check_same(setup, runtime, resumed)
+            _run(setup, told, runtime, resumed, replay)
             return resumed
         folder = RunFolder.create(
-            Path(output.output_dir),
+            Path(output_dir),
             config.experiment_name or config.suite,
             config.model_dump(mode="json"),
             datetime.now(UTC),
         )
         with writing(folder.path):
             folder.write_environment(fingerprint(runtime.info, config.num_threads))
-            folder.write_manifest(_description(plan, runtime))
-            _run(plan, output, runtime, folder, replay)
+            folder.write_manifest(_description(setup, runtime))
+            _run(setup, told, runtime, folder, replay)
         return folder
     finally:
         runtime.close()
 
 
-def _check_same(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:
+def _check_same(setup: RunSetup, runtime: Runtime, folder: RunFolder) -> None:
     """Go on only with the same code, models, questions and environment.
 
     Raises:
         UsageError: something that decides a count is another one; named.
     """
-    here = fingerprint(runtime.info, plan.config.num_threads)
+    here = fingerprint(runtime.info, setup.config.num_threads)
     differing = obstacles(
-        folder.manifest(), folder.environment(), _description(plan, runtime), here
+        folder.manifest(), folder.environment(), _description(setup, runtime), here
     )
     if differing:
         raise UsageError(
@@ -118,30 +126,30 @@ def _check_same(plan: Plan, runtime: Runtime, folder: RunFolder) -> None:
         )
 
 
-def _follow_head(plan: Plan, algorithm: str | None) -> Plan:
-    """The plan with the algorithm of the head that was loaded, for the record.
+def _follow_head(setup: RunSetup, algorithm: str | None) -> RunSetup:
+    """The setup with the algorithm of the head that was loaded, for the record.
 
     Where the algorithm was given, another head has been refused.
     """
     if algorithm is None:
-        return plan
-    return replace(plan, config=plan.config.model_copy(update={"algorithm": algorithm}))
+        return setup
+    return replace(setup, config=setup.config.model_copy(update={"algorithm": algorithm}))
 
 
 def _run(
-    plan: Plan, output: RunOutput, runtime: Runtime, folder: RunFolder, replay: Replay | None
+    setup: RunSetup, told: _Told, runtime: Runtime, folder: RunFolder, replay: Replay | None
 ) -> None:
     """Run the session in its folder; whatever happens, the folder says how far it came."""
     folder.prepare_resume()
-    profiler = open_profiler(folder.path / "trace.json") if plan.config.profile else nullcontext()
-    with progress_display(output.progress) as progress:
+    profiler = open_profiler(folder.path / "trace.json") if setup.config.profile else nullcontext()
+    with told.progress as progress:
         session = Session(
-            SessionPlan(
-                config=plan.config,
-                cells=plan.expansion.cells,
-                conversations_of=lambda cell: conversations_of(plan, cell, runtime.tokenizer),
+            SessionWork(
+                config=setup.config,
+                cells=setup.expansion.cells,
+                conversations_of=lambda cell: conversations_of(setup, cell, runtime.tokenizer),
                 replay=replay,
-                is_precise=lambda folder, cell_id: is_precise(folder, cell_id, plan.config),
+                is_precise=lambda folder, cell_id: is_precise(folder, cell_id, setup.config),
             ),
             runtime,
             folder,
@@ -159,8 +167,8 @@ def _run(
         except KeyboardInterrupt:
             status = "partial"
             session.progress.note("interrupted")
-            notice(f"interrupted; finished questions are in {folder.path}")
-            notice(f"go on with: eaglebench run --resume {folder.run_id}")
+            told.notice(f"interrupted; finished questions are in {folder.path}")
+            told.notice(f"go on with: eaglebench run --resume {folder.run_id}")
             raise
         finally:
             folder.set_status(status, ended=_now())
@@ -191,22 +199,22 @@ def _other(arm: str) -> str:
     return base_arm(arm) if arm.endswith(AGAIN) else BASELINE_ARM
 
 
-def _description(plan: Plan, runtime: Runtime) -> dict[str, Any]:
+def _description(setup: RunSetup, runtime: Runtime) -> dict[str, Any]:
     """The manifest of a run that begins now; written before anything is measured."""
-    config, suite = plan.config, plan.suite
+    config, suite = setup.config, setup.suite
     package = Path(eaglebench.__file__).parent
     return {
         "status": "running",
         "argv": sys.argv[1:],
         "config": config.model_dump(mode="json"),
-        "cells": [cell.cell_id for cell in plan.expansion.cells],
-        "skipped": [asdict(cell) for cell in plan.expansion.skipped],
+        "cells": [cell.cell_id for cell in setup.expansion.cells],
+        "skipped": [asdict(cell) for cell in setup.expansion.skipped],
         "suite": {
             "name": suite.name,
             "version": suite.version,
             "sha256": suite.sha256,
-            "questions_sha256": plan.questions.sha256 if plan.questions else None,
-            "n": len(conversations_of(plan, plan.expansion.cells[0], runtime.tokenizer)),
+            "questions_sha256": setup.questions.sha256 if setup.questions else None,
+            "n": len(conversations_of(setup, setup.expansion.cells[0], runtime.tokenizer)),
         },
         "models": asdict(runtime.info),
         "git": git_state(package),
@@ -220,7 +228,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def model_choice(config: RunConfig, *, needs_draft: bool) -> ModelChoice:
+def model_choice(config: RunConfig, *, needs_draft: bool, notice: Notice) -> ModelChoice:
     """The models as local folders, fetched if need be.
 
     Raises:

@@ -77,7 +77,7 @@ def estimate(
     )
 
 
-def dry_run_lines(config: RunConfig, expansion: Expansion, expected: Estimate | None) -> list[str]:
+def estimate_lines(config: RunConfig, expansion: Expansion, expected: Estimate | None) -> list[str]:
     """What to print."""
     lines = [f"suite {config.suite}, model {config.model}, arms {', '.join(config.arms)}"]
     lines += cell_lines(expansion)

@@ -1,45 +1,21 @@
-"""From what was typed to a `RunConfig`: flag, environment and file first, then the suite."""
+"""From what was given to a `RunConfig`: what the user gave first, then the suite."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
-from eaglebench.cli.options import joined
 from eaglebench.errors import UsageError
 from eaglebench.plan.axes import AXES
-from eaglebench.plan.draft_config import parse_draft_config
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.matrix import MatrixSpec
 from eaglebench.plan.matrix_file import matrix_path, read_matrix_file
 from eaglebench.plan.option import flag_of
-from eaglebench.plan.options import SWITCHES, all_options, parameter_of
+from eaglebench.plan.options import SWITCHES
 from eaglebench.plan.run_config import RunConfig, make_run_config
 from eaglebench.plan.suite import Suite
 from eaglebench.records.knobs import BASELINE_ARM
 
 SPEC_TOKENS = "num_speculative_tokens"
 _SHAPE = {"num_steps", "eagle_topk", "num_draft_tokens"}
-
-
-def given_options(ctx: click.Context) -> dict[str, Any]:
-    """Values that were given by flag, environment or file, lists joined."""
-    from click.core import ParameterSource
-
-    given: dict[str, Any] = {}
-    for name, option in all_options().items():
-        parameter = parameter_of(name, option)
-        if ctx.get_parameter_source(parameter) in {None, ParameterSource.DEFAULT}:
-            continue
-        value = ctx.params[parameter]
-        if name in AXES or name == "arms":
-            value = joined(value)
-        elif name == "draft_config":
-            value = parse_draft_config(value)
-        elif option.kind == "pair":
-            value = dict(value)
-        given[name] = value
-    return given
 
 
 def settle(given: Mapping[str, Any], suite: Suite) -> RunConfig:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from eaglebench.cli.results import load_document
+from eaglebench.bench.documents import load_document
 from eaglebench.errors import UsageError
 from eaglebench.plan.options import workload_of
 from eaglebench.records.knobs import CACHE_ARMS

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eaglebench.cli.effects import Sources, check_effects
 from eaglebench.plan.cell import Cell
-from eaglebench.plan.option import ALWAYS, Need
+from eaglebench.plan.option import ALWAYS, Need, Notice, Sources, check_effects
 from eaglebench.plan.options import all_options, parameter_of
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.plan.suite import (
@@ -49,7 +48,7 @@ class RunSituation:
 STORED = Need("a run that is gone on with keeps its own options", lambda _: False)
 
 
-def check_run(situation: RunSituation, sources: Sources) -> None:
+def check_run(situation: RunSituation, sources: Sources, *, notice: Notice) -> None:
     """Hold the options of a run against what they need.
 
     Raises:
@@ -67,10 +66,10 @@ def check_run(situation: RunSituation, sources: Sources) -> None:
         )
         for name, option in all_options().items()
     }
-    check_effects(first, asked, situation)
+    check_effects(first, asked, situation, notice=notice)
 
 
-def check_resumed(sources: Sources) -> None:
+def check_resumed(sources: Sources, *, notice: Notice) -> None:
     """Refuse options beside `--resume` that the stored run has already.
 
     Raises:
@@ -81,7 +80,7 @@ def check_resumed(sources: Sources) -> None:
         for name, option in all_options().items()
         if not option.at_resume
     }
-    check_effects(stored, sources, None)
+    check_effects(stored, sources, None, notice=notice)
 
 
 def _neutral() -> dict[str, Any]:

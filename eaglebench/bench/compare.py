@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from eaglebench.cli.judging import check_renames, with_every_option
-from eaglebench.cli.results import load_run, tau_of
+from eaglebench.bench.documents import load_run, tau_of
+from eaglebench.bench.judge import check_renames, with_every_option
 from eaglebench.errors import UsageError
 from eaglebench.gate.comparable import exact_differences, workload_differences
 from eaglebench.gate.runs import judge_runs

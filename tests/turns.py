@@ -60,7 +60,7 @@ def make_turn(
     turn = MeasuredTurn(
         cell_id="page1",
         arm="radix",
-        round=0,
+        pass_index=0,
         question_id="q",
         turn=0,
         is_measured=True,

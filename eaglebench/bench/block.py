@@ -54,7 +54,7 @@ def make_blocks(
 class Place:
     """Where a block's records belong.
 
-    `round` is the pass over the questions, from 0; `order` the arm's place within its block.
+    `pass_index` is the pass over the questions, from 0; `order` the arm's place within its block.
     `arm` names the records; it is the knobs' arm unless an arm is measured against itself.
     `sliding_window` is what window layers see; None where all layers see everything.
     """
@@ -63,7 +63,7 @@ class Place:
     cell_id: str
     arm: str
     knobs: EngineKnobs
-    round: int
+    pass_index: int
     order: int
     sliding_window: int | None
     dtype: str
@@ -109,7 +109,7 @@ def run_block(
     record = BlockRecord(
         cell_id=place.cell_id,
         arm=place.arm,
-        round=place.round,
+        pass_index=place.pass_index,
         block=block.number,
         order=place.order,
         question_ids=[talk.question_id for talk in block.conversations],
@@ -134,7 +134,7 @@ def _turn(block: Block, place: Place, observation: RequestObservation, asked: As
         run_id=place.run_id,
         cell_id=place.cell_id,
         arm=place.arm,
-        round=place.round,
+        pass_index=place.pass_index,
         block=block.number,
         order_in_block=place.order,
         question_id=talk.question_id,
@@ -155,7 +155,7 @@ def _steps(place: Place, observation: RequestObservation, asked: Asked) -> list[
         observation,
         cell_id=place.cell_id,
         arm=place.arm,
-        round=place.round,
+        pass_index=place.pass_index,
         question_id=asked.conversation.question_id,
         turn=asked.turn,
     )

@@ -85,7 +85,7 @@ def _sides(run: MeasuredRun, renamed: Mapping[str, str]) -> dict[tuple[str, str]
         raise UsageError(f"--as: run {run.run_id} has no arm {', '.join(missing)}")
     turns: dict[tuple[str, str], list[MeasuredTurn]] = {}
     for turn in run.turns:
-        if turn.round == 0 and turn.arm not in renamed.values():
+        if turn.pass_index == 0 and turn.arm not in renamed.values():
             turns.setdefault((turn.cell_id, turn.arm), []).append(turn)
     return {
         (cell_id, renamed.get(arm, arm)): Side(

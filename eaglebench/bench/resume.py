@@ -32,7 +32,7 @@ def keeps_nothing(arm: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Finished blocks by cell, arm, round and number, and the turns in them."""
+    """Finished blocks by cell, arm, pass and number, and the turns in them."""
 
     blocks: dict[BlockPlace, frozenset[str]]
     turns: dict[BlockPlace, dict[tuple[str, int], TurnRecord]]
@@ -47,24 +47,28 @@ class Finished:
         delivered: Counter[tuple[str, str, int, str]] = Counter()
         turns: dict[BlockPlace, dict[tuple[str, int], TurnRecord]] = {}
         for turn in whole:
-            delivered[turn.cell_id, turn.arm, turn.round, turn.question_id] += turn.output_tokens
-            place = (turn.cell_id, turn.arm, turn.round, turn.block)
+            delivered[turn.cell_id, turn.arm, turn.pass_index, turn.question_id] += (
+                turn.output_tokens
+            )
+            place = (turn.cell_id, turn.arm, turn.pass_index, turn.block)
             turns.setdefault(place, {})[turn.question_id, turn.turn] = turn
         blocks: dict[BlockPlace, frozenset[str]] = {}
         for block in folder.blocks():
-            keys = [(block.cell_id, block.arm, block.round, name) for name in block.question_ids]
+            keys = [
+                (block.cell_id, block.arm, block.pass_index, name) for name in block.question_ids
+            ]
             tokens = sum(delivered[key] for key in keys if key in delivered)
-            place = (block.cell_id, block.arm, block.round, block.block)
+            place = (block.cell_id, block.arm, block.pass_index, block.block)
             there = len(turns.get(place, ()))
             is_whole = tokens == block.output_tokens and there == (block.num_turns or there)
             if is_whole and all(key in delivered for key in keys):
                 blocks[place] = frozenset(block.question_ids)
         return cls(blocks, turns)
 
-    def has_block(self, cell_id: str, arm: str, round_number: int, block: Block) -> bool:
+    def has_block(self, cell_id: str, arm: str, pass_index: int, block: Block) -> bool:
         """Whether a block of exactly these questions is there."""
         asked = frozenset(talk.question_id for talk in block.conversations)
-        return self.blocks.get((cell_id, arm, round_number, block.number)) == asked
+        return self.blocks.get((cell_id, arm, pass_index, block.number)) == asked
 
     def check_questions(self, cell_id: str, digests: Mapping[str, str]) -> None:
         """Go on only with the questions that were asked before.

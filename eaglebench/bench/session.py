@@ -4,8 +4,8 @@ A block is one conversation, or as many as keep a batch full (`bench/block.py`).
 before the next block starts, and the order of arms turns round from block to block (A B, B A), so
 that a drift of the machine meets all arms alike. Results are on disk when a block ends.
 
-A round is one pass over all questions, from empty caches. Rounds repeat until the smallest number
-is reached and times are precise enough, or the largest number is reached. A round of every cell is
+A pass is one sweep over all questions, from empty caches. Passes repeat until the smallest number
+is reached and times are precise enough, or the largest number is reached. A pass of every cell is
 run before the next one, and their order turns round as well, so that passes of two cells can be
 paired too.
 """
@@ -43,7 +43,7 @@ ConversationsOf = Callable[[Cell], Sequence[Conversation]]
 Work = tuple[Cell, Sequence[Conversation]]
 Digests = Mapping[str, str]
 IsPrecise = Callable[[RunFolder, str], bool]
-"""Whether a cell's times need no further round; sees interval widths only, never verdicts."""
+"""Whether a cell's times need no further pass; sees interval widths only, never verdicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +69,10 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """What is left of one round of one cell; nothing, or its last block of some arm is new."""
+    """What is left of one pass of one cell; nothing, or its last block of some arm is new."""
 
     cell: Cell
-    round: int
+    pass_index: int
     tasks: list[_Task]
 
 
@@ -132,8 +132,8 @@ class Session:
             ),
         )
         with _frozen_heap():
-            for cell, rounds in groupby(self._rounds(work), key=lambda due: due.cell):
-                self._run_cell(cell, rounds)
+            for cell, passes in groupby(self._passes(work), key=lambda due: due.cell):
+                self._run_cell(cell, passes)
 
     def noise(self) -> NumericNoise:
         """What other matrix shapes do to logits, over this run's first prompts."""
@@ -144,10 +144,10 @@ class Session:
 
     # --- a cell -------------------------------------------------------------------------------
 
-    def _rounds(self, work: Sequence[Work]) -> Iterator[_Due]:
-        """What is left of each round that is needed, a round of every cell before the next one.
+    def _passes(self, work: Sequence[Work]) -> Iterator[_Due]:
+        """What is left of each pass that is needed, a pass of every cell before the next one.
 
-        Whether a round is needed is asked when it is due. Only one cell's pools are held at a time.
+        Whether a pass is needed is asked when it is due. Only one cell's pools are held at a time.
         """
         pairs = self.config.pair_range
         for number in range(pairs.most):
@@ -163,10 +163,10 @@ class Session:
     def _is_precise(self, cell: Cell) -> bool:
         return self.plan.is_precise(self.folder, cell.cell_id)
 
-    def _run_cell(self, cell: Cell, rounds: Iterable[_Due]) -> None:
-        """Rounds of one cell that follow each other."""
+    def _run_cell(self, cell: Cell, passes: Iterable[_Due]) -> None:
+        """Passes of one cell that follow each other."""
         with self._backends(cell) as backends:
-            for due in rounds:
+            for due in passes:
                 for backend in backends.values():
                     backend.reset()
                 again = sum(task.is_stored for task in due.tasks)
@@ -187,7 +187,7 @@ class Session:
     def _run_again(self, block: Block, place: Place, backend: Backend) -> None:
         done = self._answer(block, place, backend)
         self._finished.check_again(
-            (place.cell_id, place.arm, place.round, block.number), done.turns
+            (place.cell_id, place.arm, place.pass_index, block.number), done.turns
         )
 
     def _run_block(self, block: Block, place: Place, backend: Backend) -> None:
@@ -203,7 +203,7 @@ class Session:
         )
 
     def _tasks(
-        self, cell: Cell, conversations: Sequence[Conversation], round_number: int
+        self, cell: Cell, conversations: Sequence[Conversation], pass_index: int
     ) -> list[_Task]:
         """Blocks in the order in which they run, each once an arm, without those on disk.
 
@@ -214,10 +214,10 @@ class Session:
         tasks: list[_Task] = []
         digests, depth = self._digests[cell.cell_id], self.plan.block_depth
         for block in make_blocks(conversations, cell.knobs.parallel, digests, depth):
-            is_turned = (block.number + round_number + self.config.seed) % 2
+            is_turned = (block.number + pass_index + self.config.seed) % 2
             for order, arm in enumerate(arms[::-1] if is_turned else arms):
-                is_stored = self._finished.has_block(cell.cell_id, arm, round_number, block)
-                place = self._place(cell, arm, round_number, order)
+                is_stored = self._finished.has_block(cell.cell_id, arm, pass_index, block)
+                place = self._place(cell, arm, pass_index, order)
                 tasks.append(_Task(block, place, is_stored))
         last = {task.place.arm: task.block.number for task in tasks if not task.is_stored}
         return [
@@ -230,14 +230,14 @@ class Session:
             )
         ]
 
-    def _place(self, cell: Cell, arm: str, round_number: int, order: int) -> Place:
+    def _place(self, cell: Cell, arm: str, pass_index: int, order: int) -> Place:
         info = self.runtime.info
         return Place(
             run_id=self.folder.run_id,
             cell_id=cell.cell_id,
             arm=arm,
             knobs=cell.for_arm(arm),
-            round=round_number,
+            pass_index=pass_index,
             order=order,
             sliding_window=cell.knobs.window_of(info.window),
             dtype=info.dtype,

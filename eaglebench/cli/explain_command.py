@@ -109,8 +109,8 @@ def _cell(run: "MeasuredRun", name: str) -> str:
 
 
 def _turns(run: "MeasuredRun", cell_id: str, question: str, turn: int) -> dict[str, "MeasuredTurn"]:
-    """That turn of the first round by arm."""
-    here = [t for t in run.turns if t.cell_id == cell_id and t.round == 0]
+    """That turn of the first pass by arm."""
+    here = [t for t in run.turns if t.cell_id == cell_id and t.pass_index == 0]
     found = {t.arm: t for t in here if (t.question_id, t.turn) == (question, turn - 1)}
     if found:
         return found

@@ -6,7 +6,7 @@ capacity      answers that ended where the KV pool was full, and not where they 
 nothing       no question was answered
 lost-steps    the records of verify steps are gone: no positions, no near-ties
 no-steps      no verify step: there is nothing to divide by
-rounds        a later pass over the questions did not repeat the first one
+passes        a later pass over the questions did not repeat the first one
 unfinished    the run was not run to its end
 idle-drafter  drafts are hardly ever accepted: a remark, the numbers themselves are right
 """
@@ -21,7 +21,7 @@ DoubtKind = Literal[
     "nothing",
     "lost-steps",
     "no-steps",
-    "rounds",
+    "passes",
     "unfinished",
     "idle-drafter",
 ]

@@ -12,7 +12,7 @@ from eaglebench.records.observation import RequestCounters, StepTimes, VerifySte
 class MeasuredTurn:
     """One turn of one question in one cell and arm.
 
-    `round` counts passes over the questions from 0. `is_measured` is false for turns that only
+    `pass_index` counts passes over the questions from 0. `is_measured` is false for turns that only
     prepare others (a ladder's donors); `error` is set for turns that could not run.
     `question_sha256` is a digest of everything the question asks, in all its turns; None where it
     was not recorded.
@@ -20,7 +20,7 @@ class MeasuredTurn:
 
     cell_id: str
     arm: str
-    round: int
+    pass_index: int
     question_id: str
     turn: int
     is_measured: bool
@@ -40,14 +40,14 @@ class MeasuredTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBlock:
-    """Some questions through one arm, timed; `round` is the pass it belongs to.
+    """Some questions through one arm, timed; `pass_index` is the pass it belongs to.
 
     `parallel` requests could run at a time; None where it was not recorded.
     """
 
     cell_id: str
     arm: str
-    round: int
+    pass_index: int
     block: int
     output_tokens: int
     verify_steps: int
@@ -65,8 +65,8 @@ class MeasuredRun:
         suite, config, models, git: as in `run.json`; see `docs/record-format.md`.
         environment: the fingerprint's three classes, each from name to value.
         tau: near-tie thresholds (`target`, `draft`); empty where the run measured none.
-        turns: of all rounds.
-        blocks: of all rounds.
+        turns: of all passes.
+        blocks: of all passes.
     """
 
     run_id: str

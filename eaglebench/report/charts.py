@@ -32,7 +32,7 @@ def chart_data(
     drawn = rows[:MAX_ROWS]
     cells = list(dict.fromkeys(row.cell_id for row in drawn))
     arms = list(dict.fromkeys(row.arm for row in drawn))
-    chosen = [t for t in turns if t.round == 0 and t.is_measured and t.error is None]
+    chosen = [t for t in turns if t.pass_index == 0 and t.is_measured and t.error is None]
     short, shared = short_names(cells)
     steps = _accepted(chosen)
     questions, asked, num_cut = _questions(chosen, cells, arms)

@@ -81,7 +81,7 @@ def _texts(document: ReportDocument, row: Row) -> tuple[str, ...]:
     if difference is None:
         return (row.arm, verdict, length, *(NO_VALUE,) * 4)
     mine, theirs = (
-        [t for t in document.run.turns if (t.cell_id, t.arm, t.round) == (row.cell_id, arm, 0)]
+        [t for t in document.run.turns if (t.cell_id, t.arm, t.pass_index) == (row.cell_id, arm, 0)]
         for arm in (row.arm, difference.against)
     )
     drafts = count_other_drafts(mine, theirs)

@@ -35,11 +35,11 @@ def run_notes(
 
 
 def pressure_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
-    """Preemptions and evictions of the first round, a line a cell; nothing where there were none.
+    """Preemptions and evictions of the first pass, a line a cell; nothing where there were none.
 
     What preempted requests found again is told beside them, where it was recorded.
     """
-    first = [turn for turn in turns if turn.round == 0]
+    first = [turn for turn in turns if turn.pass_index == 0]
     cells: dict[str, list[str]] = {}
     for cell_id, arm in dict.fromkeys((turn.cell_id, turn.arm) for turn in first):
         mine = [turn for turn in first if (turn.cell_id, turn.arm) == (cell_id, arm)]
@@ -100,7 +100,7 @@ def context_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
 
     Of a run over several cells this would be a page; `show` on a run of one cell has it.
     """
-    first = [turn for turn in turns if turn.round == 0]
+    first = [turn for turn in turns if turn.pass_index == 0]
     if len({turn.cell_id for turn in first}) > 1:
         return []
     by_arm: dict[tuple[str, str], list[MeasuredTurn]] = {}

@@ -65,9 +65,9 @@ def make_rows(
 ) -> list[Row]:
     """Rows in the order in which cells and arms first appear.
 
-    Counts are those of the first round (the others repeat it), times those of all rounds.
+    Counts are those of the first pass (the others repeat it), times those of all passes.
     """
-    turns = [turn for turn in turns if turn.round == 0]
+    turns = [turn for turn in turns if turn.pass_index == 0]
     names = list(dict.fromkeys((turn.cell_id, turn.arm) for turn in turns))
     sides = {name: _side(name, turns, blocks) for name in names}
     asked, failed = _asked(turns), _asked(turn for turn in turns if turn.error is not None)

@@ -136,7 +136,7 @@ class Speed:
 
 
 def speed(blocks: Sequence[MeasuredBlock]) -> Speed | None:
-    """Throughput over timed blocks of all rounds, measured turns or not.
+    """Throughput over timed blocks of all passes, measured turns or not.
 
     None without a block, and where no token was delivered: nothing was measured then.
     """

@@ -13,7 +13,7 @@ from eaglebench.stats.throughput import RatioEstimate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One arm's measured turns (first round) and timed blocks (all rounds)."""
+    """One arm's measured turns (first pass) and timed blocks (all passes)."""
 
     turns: tuple[MeasuredTurn, ...]
     blocks: tuple[MeasuredBlock, ...]

@@ -22,7 +22,7 @@ class OtherDrafts:
 def count_other_drafts(
     turns: Sequence[MeasuredTurn], others: Sequence[MeasuredTurn]
 ) -> OtherDrafts:
-    """Compare measured turns of two arms of one cell and round, step by step from equal roots."""
+    """Compare measured turns of two arms of one cell and pass, step by step from equal roots."""
     by_key = {(turn.question_id, turn.turn): turn for turn in others}
     num_other = num_common = 0
     for turn in turns:

@@ -54,7 +54,7 @@ def _noise(run: MeasuredRun, cell_id: str, arm: str) -> Noise:
     turns = [t for t in run.turns if t.cell_id == cell_id and t.arm in both]
     passes: dict[tuple[str, int], list[MeasuredTurn]] = {}
     for turn in turns:
-        passes.setdefault((turn.arm, turn.round), []).append(turn)
+        passes.setdefault((turn.arm, turn.pass_index), []).append(turn)
     lengths = Counter(
         length for mine in passes.values() if (length := pool(mine).acceptance_length) is not None
     )
@@ -82,5 +82,5 @@ def _flipped(turns: Sequence[MeasuredTurn]) -> tuple[str, ...]:
 
 def _pair_s(blocks: Sequence[MeasuredBlock]) -> float:
     """Seconds one pass takes through both arms."""
-    rounds = {block.round for block in blocks}
-    return sum(block.wall_s for block in blocks) / len(rounds) if rounds else 0.0
+    passes = {block.pass_index for block in blocks}
+    return sum(block.wall_s for block in blocks) / len(passes) if passes else 0.0

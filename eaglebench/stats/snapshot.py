@@ -15,11 +15,11 @@ DIGEST_LENGTH = 8
 
 
 def make_snapshot(run: MeasuredRun, workload: Mapping[str, object]) -> Snapshot:
-    """The snapshot of a run: counts of its first round, times of all.
+    """The snapshot of a run: counts of its first pass, times of all.
 
     `workload` are those of its options that decide what is computed.
     """
-    first = [turn for turn in run.turns if turn.round == 0]
+    first = [turn for turn in run.turns if turn.pass_index == 0]
     names = list(dict.fromkeys((turn.cell_id, turn.arm) for turn in first))
     doubts = doubts_of(run)
     return Snapshot(

@@ -116,7 +116,7 @@ def make_sweeps(turns: Sequence[MeasuredTurn], blocks: Sequence[MeasuredBlock]) 
     for turn in turns:
         settings.setdefault(_setting(turn), {})[turn.cell_id] = turn.draft
     arm = main_arm([turn.arm for turn in turns])
-    turns = [turn for turn in turns if turn.arm == arm and turn.round == 0]
+    turns = [turn for turn in turns if turn.arm == arm and turn.pass_index == 0]
     blocks = [block for block in blocks if block.arm == arm]
     return [
         _sweep(setting, arm, shapes, turns, blocks)
@@ -167,9 +167,9 @@ def _sweep(
 
 def _common_passes(cells: Sequence[Sequence[MeasuredBlock]]) -> list[list[MeasuredBlock]]:
     """Blocks of the passes that all cells with any block have."""
-    rounds = [{block.round for block in blocks} for blocks in cells if blocks]
-    common = set.intersection(*rounds) if rounds else set()
-    return [[block for block in blocks if block.round in common] for blocks in cells]
+    passes = [{block.pass_index for block in blocks} for blocks in cells if blocks]
+    common = set.intersection(*passes) if passes else set()
+    return [[block for block in blocks if block.pass_index in common] for blocks in cells]
 
 
 def _best(cell_ids: Sequence[str], speeds: Mapping[str, Speed | None]) -> str | None:

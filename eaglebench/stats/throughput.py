@@ -152,7 +152,7 @@ def _half_width(values: list[float], alpha: float) -> float:
 def _passes(blocks: Sequence[MeasuredBlock]) -> dict[int, dict[int, MeasuredBlock]]:
     passes: dict[int, dict[int, MeasuredBlock]] = {}
     for block in blocks:
-        passes.setdefault(block.round, {})[block.block] = block
+        passes.setdefault(block.pass_index, {})[block.block] = block
     return passes
 
 

@@ -41,8 +41,8 @@ def doubts_of(run: MeasuredRun) -> list[Doubt]:
 
 
 def _doubts(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
-    """Of one cell and arm; counts are those of the first round, as everywhere."""
-    first = [turn for turn in turns if turn.round == 0]
+    """Of one cell and arm; counts are those of the first pass, as everywhere."""
+    first = [turn for turn in turns if turn.pass_index == 0]
     answered = [turn for turn in first if turn.is_measured and turn.error is None]
     found = [*_failed(place, turns), *_cut_short(place, turns)]
     if not answered:
@@ -53,7 +53,7 @@ def _doubts(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
         )
         found.append(_doubt("no-steps", place, text))
     found += _lost_steps(place, answered)
-    found += _changed_rounds(place, first, turns)
+    found += _changed_passes(place, first, turns)
     found += _idle(place, first)
     return found
 
@@ -93,15 +93,15 @@ def _lost_steps(place: Place, answered: Sequence[MeasuredTurn]) -> list[Doubt]:
     return [_doubt("lost-steps", place, text, lost)]
 
 
-def _changed_rounds(
+def _changed_passes(
     place: Place, first: Sequence[MeasuredTurn], turns: Sequence[MeasuredTurn]
 ) -> list[Doubt]:
-    """Every round starts from empty caches, so it repeats the first one to the last count."""
+    """Every pass starts from empty caches, so it repeats the first one to the last count."""
     by_key = {(turn.question_id, turn.turn): turn for turn in first}
     answers, counts = list[MeasuredTurn](), list[MeasuredTurn]()
     for turn in turns:
         other = by_key.get((turn.question_id, turn.turn))
-        if turn.round == 0 or other is None:
+        if turn.pass_index == 0 or other is None:
             continue
         if (turn.output_token_ids, turn.accepted_per_step) != (
             other.output_token_ids,
@@ -112,19 +112,19 @@ def _changed_rounds(
             counts.append(turn)
     found = []
     if answers:
-        text = f"{len(answers)} answers of later rounds have other tokens or steps than the first"
-        found.append(_doubt("rounds", place, text, answers))
+        text = f"{len(answers)} answers of later passes have other tokens or steps than the first"
+        found.append(_doubt("passes", place, text, answers))
     if counts:
-        text = f"rounds did not start from empty caches: {len(counts)} turns have other counts"
-        found.append(_doubt("rounds", place, f"{text} ({_cached_text(turns)})", counts))
+        text = f"passes did not start from empty caches: {len(counts)} turns have other counts"
+        found.append(_doubt("passes", place, f"{text} ({_cached_text(turns)})", counts))
     return found
 
 
 def _cached_text(turns: Sequence[MeasuredTurn]) -> str:
     cached = Counter[int]()
     for turn in turns:
-        cached[turn.round] += turn.counters.cached_tokens
-    return f"cached tokens {', '.join(str(cached[number]) for number in sorted(cached))} by round"
+        cached[turn.pass_index] += turn.counters.cached_tokens
+    return f"cached tokens {', '.join(str(cached[number]) for number in sorted(cached))} by pass"
 
 
 def _idle(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:

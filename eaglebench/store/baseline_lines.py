@@ -7,10 +7,11 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from eaglebench.records.doubt import DoubtKind
 from eaglebench.records.snapshot import AL_DEFINITION
+from eaglebench.store import schema1
 from eaglebench.store.records import MOST
 
 BASELINE_SCHEMA = 1
@@ -59,7 +60,7 @@ class CellLine(_Line):
     out_sha_by_q: list[Digest]
     accept_sha_by_q: list[Digest]
     prompts_sha_by_q: list[Digest] | None = None
-    untrusted: list[DoubtKind] | None = None
+    untrusted: Annotated[list[DoubtKind] | None, BeforeValidator(schema1.doubt_kinds)] = None
 
     @model_validator(mode="after")
     def _lists_agree(self) -> Self:

@@ -14,7 +14,7 @@ _TIMES = tuple(StepTimes.__dataclass_fields__)
 
 
 def measured_turns(folder: RunFolder) -> list[MeasuredTurn]:
-    """All turns of a run, every round, with their verify steps."""
+    """All turns of a run, every pass, with their verify steps."""
     steps = folder.steps()
     return [
         # A turn that ran again after a crash may have been longer before; its line counts.
@@ -55,7 +55,7 @@ def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
     return MeasuredTurn(
         cell_id=record.cell_id,
         arm=record.arm,
-        round=record.round,
+        pass_index=record.pass_index,
         question_id=record.question_id,
         turn=record.turn,
         is_measured=record.measured,
@@ -95,7 +95,7 @@ def _block(record: BlockRecord) -> MeasuredBlock:
     return MeasuredBlock(
         cell_id=record.cell_id,
         arm=record.arm,
-        round=record.round,
+        pass_index=record.pass_index,
         block=record.block,
         output_tokens=record.output_tokens,
         verify_steps=record.verify_steps,

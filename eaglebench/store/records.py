@@ -11,8 +11,9 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from eaglebench.records.generation import FinishReason
+from eaglebench.store import schema1
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 TurnKey = tuple[str, str, int, str, int]
 MOST = 2**53
@@ -34,6 +35,11 @@ class PromptRecord(BaseModel):
 
 class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_today(cls, values: Any) -> Any:
+        return schema1.renamed(values)
 
 
 class _Counted(_Line):
@@ -75,7 +81,7 @@ class TurnRecord(_Counted):
     run_id: str
     cell_id: str
     arm: str
-    round: int
+    pass_index: int
     block: int
     order_in_block: int
     question_id: str
@@ -147,8 +153,8 @@ class TurnRecord(_Counted):
 
     @property
     def key(self) -> TurnKey:
-        """Cell, arm, round, question and turn."""
-        return (self.cell_id, self.arm, self.round, self.question_id, self.turn)
+        """Cell, arm, pass, question and turn."""
+        return (self.cell_id, self.arm, self.pass_index, self.question_id, self.turn)
 
 
 class StepRecord(_Line):
@@ -159,7 +165,7 @@ class StepRecord(_Line):
 
     cell_id: str
     arm: str
-    round: int
+    pass_index: int
     question_id: str
     turn: int
     step: int
@@ -181,8 +187,8 @@ class StepRecord(_Line):
 
     @property
     def key(self) -> TurnKey:
-        """Cell, arm, round, question and turn."""
-        return (self.cell_id, self.arm, self.round, self.question_id, self.turn)
+        """Cell, arm, pass, question and turn."""
+        return (self.cell_id, self.arm, self.pass_index, self.question_id, self.turn)
 
 
 class BlockRecord(_Counted):
@@ -190,7 +196,7 @@ class BlockRecord(_Counted):
 
     cell_id: str
     arm: str
-    round: int
+    pass_index: int
     block: int
     order: int
     question_ids: list[str]

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from eaglebench.errors import InputFileError, StorageError, UsageError
 from eaglebench.files import is_file, is_folder, read_json_object, why
+from eaglebench.store import schema1
 from eaglebench.store.lines import (
     append_lines,
     drop_broken_tail,
@@ -134,10 +135,10 @@ class RunFolder:
         path = self.path / "run.json"
         manifest = read_json_object(path)
         version = manifest.get("schema_version")
-        if version != SCHEMA_VERSION or isinstance(version, bool):
+        if version not in (schema1.SCHEMA, SCHEMA_VERSION) or isinstance(version, bool):
             raise InputFileError(
                 path,
-                f"schema version {version!r}; this version of eaglebench reads {SCHEMA_VERSION}",
+                f"schema version {version!r}; this version of eaglebench reads {schema1.SCHEMA} and {SCHEMA_VERSION}",
                 hint="it was written by another version of eaglebench, or is no run",
             )
         _check(path, manifest, Manifest)
@@ -166,7 +167,7 @@ class RunFolder:
     def blocks(self) -> list[BlockRecord]:
         """All finished blocks; a later line for the same block replaces an earlier one."""
         records, _ = read_lines(self.path / "blocks.jsonl", BlockRecord)
-        return list({(r.cell_id, r.arm, r.round, r.block): r for r in records}.values())
+        return list({(r.cell_id, r.arm, r.pass_index, r.block): r for r in records}.values())
 
     def notices(self) -> list[str]:
         """What was dropped because a line was cut off, and fields that only newer versions know."""
@@ -183,7 +184,7 @@ class RunFolder:
         return notices
 
     def steps(self) -> dict[TurnKey, list[StepRecord]]:
-        """Verify steps by cell, arm, round, question and turn."""
+        """Verify steps by cell, arm, pass, question and turn."""
         grouped: dict[TurnKey, dict[int, StepRecord]] = {}
         for record in self._step_records():
             grouped.setdefault(record.key, {})[record.step] = record

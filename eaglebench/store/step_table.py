@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from eaglebench.errors import InputFileError
+from eaglebench.store import schema1
 from eaglebench.store.records import StepRecord, step_problem
 
 _OPTIONAL = {name for name, field in StepRecord.model_fields.items() if not field.is_required()}
@@ -26,6 +27,7 @@ def read_step_table(path: Path) -> tuple[list[StepRecord], list[str]]:
         # (pq.read_table starts some): one that outlives the interpreter aborts the process.
         file = pq.ParquetFile(pa.BufferReader(path.read_bytes()), pre_buffer=False)
         table = file.read(use_threads=False)
+        table = table.rename_columns(schema1.names(table.column_names))
         known = [name for name in table.column_names if name in StepRecord.model_fields]
         if len(set(known)) < len(known):
             raise InputFileError(path, "a column is there twice", hint=_HINT)

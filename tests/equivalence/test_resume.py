@@ -88,8 +88,8 @@ def after_blocks(whole: RunFolder, path: Path, count: int) -> RunFolder:
     """The folder as it was when so many blocks had ended."""
     copytree(whole.path, path)
     folder = RunFolder(path)
-    kept = [(b.cell_id, b.arm, b.round, b.block) for b in folder.blocks()[:count]]
-    turns = [t for t in folder.turns() if (t.cell_id, t.arm, t.round, t.block) in kept]
+    kept = [(b.cell_id, b.arm, b.pass_index, b.block) for b in folder.blocks()[:count]]
+    turns = [t for t in folder.turns() if (t.cell_id, t.arm, t.pass_index, t.block) in kept]
     steps = [step for turn in turns for step in folder.steps().get(turn.key, [])]
     lines = {
         "requests.jsonl": turns,
@@ -142,7 +142,7 @@ def test_there_is_something_to_lose(whole_runs: dict[str, RunFolder]) -> None:
 def test_a_resumed_run_is_the_run_that_was_not_interrupted(
     whole_runs: dict[str, RunFolder], tmp_path: Path, name: str, count: int
 ) -> None:
-    """After a block in the middle of a round, with arms that are one block apart."""
+    """After a block in the middle of a pass, with arms that are one block apart."""
     check(whole_runs[name], tmp_path / "cut", SETTINGS[name], count)
 
 

@@ -73,7 +73,7 @@ def test_a_lock_that_was_never_given_back_ends_the_block() -> None:
 
 
 def test_a_reset_that_forgets_nothing_is_found() -> None:
-    """What a round leaves must not be hit by the next one."""
+    """What a pass leaves must not be hit by the next one."""
     backend = make_backend()
     ask(backend)
     backend.engine.reset = lambda: None  # type: ignore[method-assign]  # the planted fault

@@ -51,7 +51,7 @@ def make_block(running_rows: int | None, parallel: int | None = 4) -> MeasuredBl
     return MeasuredBlock(
         cell_id="page1",
         arm="radix",
-        round=0,
+        pass_index=0,
         block=0,
         output_tokens=10,
         verify_steps=5,

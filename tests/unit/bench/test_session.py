@@ -350,9 +350,11 @@ def test_rounds_repeat_from_the_same_caches(tmp_path: Path) -> None:
     """Every pass gives the same counts, and the order of arms goes on turning round."""
     folder = run_toy(tmp_path, pairs="3")
 
-    assert {turn.round for turn in folder.turns()} == {0, 1, 2}
+    assert {turn.pass_index for turn in folder.turns()} == {0, 1, 2}
     for turn in folder.turns():
-        first = next(t for t in folder.turns() if place_of(t) == place_of(turn) and t.round == 0)
+        first = next(
+            t for t in folder.turns() if place_of(t) == place_of(turn) and t.pass_index == 0
+        )
         assert (turn.cached_tokens, turn.accepted_per_step) == (
             first.cached_tokens,
             first.accepted_per_step,
@@ -366,17 +368,17 @@ def test_rounds_stop_when_times_are_precise(tmp_path: Path) -> None:
     asked: list[int] = []
 
     def is_precise(folder: RunFolder, _cell_id: str) -> bool:
-        asked.append(1 + max(block.round for block in folder.blocks()))
+        asked.append(1 + max(block.pass_index for block in folder.blocks()))
         return asked[-1] == 4
 
     folder = run_toy(tmp_path, pairs="2:9", is_precise=is_precise)
 
     assert asked == [2, 3, 4]
-    assert {block.round for block in folder.blocks()} == {0, 1, 2, 3}
+    assert {block.pass_index for block in folder.blocks()} == {0, 1, 2, 3}
 
 
 def test_rounds_go_through_all_cells_in_turn(tmp_path: Path) -> None:
-    """A round of every cell comes before the next one, there and back; one cell stops alone."""
+    """A pass of every cell comes before the next one, there and back; one cell stops alone."""
     cells = [make_cell(num_steps=steps, num_draft_tokens=steps + 1) for steps in (1, 2)]
     first, second = (cell.cell_id for cell in cells)
 
@@ -387,6 +389,6 @@ def test_rounds_go_through_all_cells_in_turn(tmp_path: Path) -> None:
         is_precise=lambda _folder, cell_id: cell_id == first,
     )
 
-    order = [(block.round, block.cell_id) for block in folder.blocks() if not block.order]
-    rounds = list(dict.fromkeys(order))
-    assert rounds == [(0, first), (0, second), (1, second), (1, first), (2, second)]
+    order = [(block.pass_index, block.cell_id) for block in folder.blocks() if not block.order]
+    passes = list(dict.fromkeys(order))
+    assert passes == [(0, first), (0, second), (1, second), (1, first), (2, second)]

@@ -95,7 +95,7 @@ def test_runs_in_every_state_are_shown_by_every_command(results: Path, tmp_path:
         "empty": ({"status": "running"}, [], {5}),
         "newer": ({"surprise": {"deep": []}}, newer, {0, 3, 5}),
         "older": ({"config": old_config, "git": None, "tau": None}, lines, {0, 3, 5}),
-        "schema": ({"schema_version": 2}, lines, {2}),
+        "schema": ({"schema_version": 3}, lines, {2}),
     }
     tried = 0
     for name, (changes, kept, statuses) in states.items():

@@ -182,8 +182,8 @@ def test_a_reset_that_does_nothing_is_no_measurement(runtimes: list[ScriptedRunt
     status, out, _ = invoke(*RUN, "--max-new-tokens", "12", "--pairs", "3")
 
     assert status == 5
-    assert "radix: rounds did not start from empty caches" in out
-    assert "no-cache: rounds" not in out
+    assert "radix: passes did not start from empty caches" in out
+    assert "no-cache: passes" not in out
     assert invoke(*RUN, "--max-new-tokens", "12", "--pairs", "3")[0] == 0
 
 

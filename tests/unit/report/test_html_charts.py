@@ -19,7 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> MeasuredRun:
 
 def test_charts_hold_the_counts_of_the_first_pass(run: MeasuredRun) -> None:
     """Histogram and questions sum to the pooled counters, prepared and repeated turns left out."""
-    again = tuple(replace(turn, round=1) for turn in run.turns)
+    again = tuple(replace(turn, pass_index=1) for turn in run.turns)
     donor = replace(run.turns[0], is_measured=False, turn=7)
     document = make_document(run)
     data = chart_data((*run.turns, *again, donor), document.rows)

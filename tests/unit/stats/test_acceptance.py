@@ -44,7 +44,7 @@ def make_block(
     return MeasuredBlock(
         cell_id="c",
         arm=arm,
-        round=0,
+        pass_index=0,
         block=0,
         output_tokens=tokens,
         verify_steps=steps,

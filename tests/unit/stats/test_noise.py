@@ -34,7 +34,7 @@ def test_a_pass_that_differs_is_counted_and_named(tmp_path: Path) -> None:
     """Another length, and the question that flipped."""
     run = make_run(tmp_path)
     turns = list(run.turns)
-    index = next(i for i, t in enumerate(turns) if t.round == 1 and t.question_id == "q1")
+    index = next(i for i, t in enumerate(turns) if t.pass_index == 1 and t.question_id == "q1")
     counters = replace(turns[index].counters, verify_steps=turns[index].counters.verify_steps + 1)
     turns[index] = replace(turns[index], counters=counters, accepted_per_step=(0,))
 

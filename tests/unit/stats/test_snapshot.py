@@ -14,7 +14,9 @@ TIMES = StepTimes(
 )
 FIRST = make_turn(make_step(10, (3, 4), (3, 4, 5), 2))
 """Three tokens in one step that accepted both drafts."""
-LATER = make_turn(make_step(10, (3, 4), (3, 1, 0), 1), make_step(12, (3, 4), (1, 0, 0), 0), round=1)
+LATER = make_turn(
+    make_step(10, (3, 4), (3, 1, 0), 1), make_step(12, (3, 4), (1, 0, 0), 0), pass_index=1
+)
 """The same question in a later pass, worse."""
 
 
@@ -23,7 +25,7 @@ def make_block(arm: str, number: int, wall_s: float) -> MeasuredBlock:
     return MeasuredBlock(
         cell_id="page1",
         arm=arm,
-        round=number,
+        pass_index=number,
         block=0,
         output_tokens=10,
         verify_steps=5,
@@ -59,7 +61,7 @@ def test_counts_are_those_of_the_first_pass() -> None:
     assert (arm.num_drafts, arm.accepted_at, arm.failed) == (1, (1, 1), 0)
     assert [(q.emitted, q.verify_steps) for q in arm.questions] == [(3, 1)]
     assert (replace(arm, doubts=()),) == make_snapshot(once, {}).arms
-    assert [doubt.kind for doubt in arm.doubts] == ["rounds"]
+    assert [doubt.kind for doubt in arm.doubts] == ["passes"]
 
 
 def test_failures_of_the_first_pass_are_counted() -> None:
@@ -67,7 +69,7 @@ def test_failures_of_the_first_pass_are_counted() -> None:
     failed = replace(FIRST, error="too long", question_id="r")
     donor = replace(failed, is_measured=False, question_id="s")
 
-    (arm,) = make_snapshot(make_run(FIRST, failed, donor, replace(failed, round=1)), {}).arms
+    (arm,) = make_snapshot(make_run(FIRST, failed, donor, replace(failed, pass_index=1)), {}).arms
 
     assert arm.failed == 2
     assert [question.question_id for question in arm.questions] == ["q"]

@@ -23,7 +23,7 @@ def make_turn(draft: DraftKnobs, *, arm: str = "radix", setting: str = "page1") 
     return MeasuredTurn(
         cell_id=f"{setting}-{draft.name}",
         arm=arm,
-        round=0,
+        pass_index=0,
         question_id="q",
         turn=0,
         is_measured=True,
@@ -49,7 +49,7 @@ def make_blocks(
         MeasuredBlock(
             cell_id=f"page1-{draft.name}",
             arm="radix",
-            round=number,
+            pass_index=number,
             block=0,
             output_tokens=TOKENS,
             verify_steps=steps,

@@ -24,7 +24,7 @@ def make_block(arm: str, number: int, block: int, wall_s: float) -> MeasuredBloc
     return MeasuredBlock(
         cell_id="c",
         arm=arm,
-        round=number,
+        pass_index=number,
         block=block,
         output_tokens=100,
         verify_steps=50,

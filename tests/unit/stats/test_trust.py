@@ -50,8 +50,8 @@ def test_verify_steps_that_are_gone_are_said() -> None:
 
 
 def test_a_good_run_raises_no_doubt() -> None:
-    """Nor does one whose rounds repeat each other."""
-    assert doubts_of(make_run(GOOD, replace(GOOD, round=1))) == []
+    """Nor does one whose passes repeat each other."""
+    assert doubts_of(make_run(GOOD, replace(GOOD, pass_index=1))) == []
 
 
 def test_failed_turns_are_counted_with_their_cause() -> None:
@@ -108,23 +108,23 @@ def test_a_run_that_was_not_run_to_its_end_says_so() -> None:
 
 
 def test_a_reset_that_does_nothing_is_seen_in_the_cached_tokens() -> None:
-    """The same answers, but later rounds find what the first one left: 3, 5, 5 cached tokens."""
-    rounds = [
-        make_turn(*GOOD.steps, counters={"cached_tokens": cached}, round=number)
+    """The same answers, but later passes find what the first one left: 3, 5, 5 cached tokens."""
+    passes = [
+        make_turn(*GOOD.steps, counters={"cached_tokens": cached}, pass_index=number)
         for number, cached in enumerate((3, 5, 5))
     ]
 
-    doubt = only(*rounds)
+    doubt = only(*passes)
 
-    assert (doubt.kind, doubt.is_fatal) == ("rounds", True)
-    assert "cached tokens 3, 5, 5 by round" in doubt.text
+    assert (doubt.kind, doubt.is_fatal) == ("passes", True)
+    assert "cached tokens 3, 5, 5 by pass" in doubt.text
 
 
 def test_other_answers_in_a_later_round_are_a_doubt() -> None:
-    """The engine is exact, so a round that answers otherwise is broken."""
-    doubt = only(GOOD, replace(make_turn(make_step(10, (3, 4), (3, 1, 0), 1)), round=1))
+    """The engine is exact, so a pass that answers otherwise is broken."""
+    doubt = only(GOOD, replace(make_turn(make_step(10, (3, 4), (3, 1, 0), 1)), pass_index=1))
 
-    assert doubt.kind == "rounds"
+    assert doubt.kind == "passes"
     assert "other tokens or steps" in doubt.text
 
 

@@ -341,7 +341,7 @@ def test_what_is_written_can_be_read_back_whatever_the_gaps(gap: float) -> None:
         target_gaps=(gap, 0.5),
         draft_gaps=(gap,),
     )
-    where = {"cell_id": "c", "arm": "a", "round": 0, "question_id": "q", "turn": 0}
+    where = {"cell_id": "c", "arm": "a", "pass_index": 0, "question_id": "q", "turn": 0}
     observation = replace(make_observation(), steps=(step,), prefill_gap=gap)
 
     (record,) = step_records(observation, **where)

@@ -51,7 +51,7 @@ def inspect(
 
     PATH is an asset name, a folder or a Hub id.
     """
-    from eaglebench.backends.registry import inspect_head
+    from eaglebench.training.heads import inspect_head
 
     target = _folder(model) if model else None
     changes = draft_config.parse_draft_config(fields)
@@ -82,8 +82,8 @@ def convert(
     What the format can't say is refused. With --model the head is held against its target, and a
     speculators config names it.
     """
-    from eaglebench.backends.registry import convert_head
     from eaglebench.cli.console import notice
+    from eaglebench.training.heads import convert_head
 
     target = _folder(model) if model else None
     changes = draft_config.parse_draft_config(fields)

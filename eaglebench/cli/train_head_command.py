@@ -140,10 +140,10 @@ def train_head(
     What was done is kept in OUTPUT/training; the same command goes on after Ctrl-C.
     """
     from eaglebench.assets.resolve import resolve_model
-    from eaglebench.backends.registry import train_head as make_head
     from eaglebench.cli.console import notice
     from eaglebench.cli.progress_display import progress_display
     from eaglebench.files import check_writable
+    from eaglebench.training.make_head import HeadMaker
     from eaglebench.training.recipe import TrainingFiles, TrainingMachine
 
     check_writable(out, hint="choose another --output")
@@ -160,7 +160,7 @@ def train_head(
     )
     machine = TrainingMachine(dtype=dtype, device=device, num_threads=num_threads)
     with progress_display(progress, leaves_bars=True) as listener:
-        report = make_head(files, recipe, machine, listener)
+        report = HeadMaker(files, recipe, machine, listener).make()
     for line in _summary(report):
         click.echo(line)
 

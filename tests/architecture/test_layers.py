@@ -12,7 +12,7 @@ MAY_IMPORT: dict[str, set[str]] = {  # besides the vocabulary, which everyone ma
     "engine": {"spec", "model", "kv"},
     "training": {"spec", "model", "kv"},
     "assets": set(),
-    "backends": {"engine", "training", "model", "assets"},
+    "backends": {"engine", "model", "assets"},
     "store": set(),
     "plan": set(),
     "stats": set(),
@@ -35,6 +35,7 @@ TORCH_ALLOWED = (
 )
 """The torch line: files below it, and those backends that are loaded by name."""
 
+MAKES_HEADS = ("cli/heads_command.py", "cli/train_head_command.py")
 HEAVY = {"torch", "transformers"}
 MEASURED = ("kv", "model", "spec", "engine")
 
@@ -53,6 +54,17 @@ def forbidden_imports(source: Source) -> list[str]:
         if part and part not in allowed:
             found.append(f"{source.name}:{item.line} imports {part}")
     return found
+
+
+def training_imports(source: Source) -> list[str]:
+    """Imports of the making of heads, outside the two commands that are for it."""
+    if source.part == "training" or source.inner_name in MAKES_HEADS:
+        return []
+    return [
+        f"{source.name}:{item.line} imports {item.module}"
+        for item in imports_of(source.tree)
+        if item.module.startswith("eaglebench.training")
+    ]
 
 
 def heavy_imports(source: Source) -> list[str]:
@@ -113,6 +125,11 @@ def test_vocabulary_is_standard_library_only() -> None:
     assert found == []
 
 
+def test_heads_are_made_by_their_own_commands_alone() -> None:
+    """Nothing that measures, compares or shows knows how heads are trained or converted."""
+    assert [line for source in sources("eaglebench") for line in training_imports(source)] == []
+
+
 def test_torch_stays_below_its_line() -> None:
     """Only the measured part and the backends that are loaded by name know torch."""
     assert [line for source in sources("eaglebench") for line in heavy_imports(source)] == []
@@ -156,6 +173,7 @@ def test_imports_are_absolute() -> None:
         ("eaglebench/kv/x.py", "from eaglebench.engine.step import run", forbidden_imports),
         ("eaglebench/stats/x.py", "def f():\n    import eaglebench.store.lines", forbidden_imports),
         ("eaglebench/report/x.py", "from eaglebench import bench", forbidden_imports),
+        ("eaglebench/cli/x.py", "from eaglebench.training import card", training_imports),
         ("eaglebench/store/x.py", "def f():\n    from torch import nn", heavy_imports),
         ("eaglebench/kv/keys.py", "import torch.nn", heavy_imports),
         ("eaglebench/kv/x.py", "from eaglebench.kv.pages import _runs", private_imports),

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from eaglebench.backends.heads import inspect_head
 from eaglebench.model.heads.embeddings import compare, compare_with_folder
 from eaglebench.model.heads.loading import load_head
+from eaglebench.training.heads import inspect_head
 from tests.checkpoints import (
     HIDDEN,
     VOCAB,

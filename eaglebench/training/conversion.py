@@ -21,8 +21,8 @@ from eaglebench.model.heads.format import Algorithm, HeadFormat
 from eaglebench.model.heads.obstacles import aux_obstacles, head_obstacles, old_readers
 from eaglebench.model.heads.places import LAYER, LM_HEAD, MLP, OUTPUT, QKV, has_bias
 from eaglebench.model.heads.published import PublishedHead
-from eaglebench.model.heads.written_config import Verifier, write_config
 from eaglebench.model.vocabulary import target_id_table
+from eaglebench.training.written_config import Verifier, write_config
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from torch import Tensor
 from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.checkpoint import canonical_name, read_tensors
-from eaglebench.model.heads.conversion import convert, save_converted
 from eaglebench.model.heads.fit import TargetFacts, facts_of
 from eaglebench.model.heads.format import HeadFormat
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.published import read_published
-from eaglebench.model.heads.written_config import Verifier
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
+from eaglebench.training.conversion import convert, save_converted
+from eaglebench.training.written_config import Verifier
 from tests.checkpoints import (
     AUX_LAYER_IDS,
     DRAFT_VOCAB,

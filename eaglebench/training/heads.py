@@ -8,7 +8,6 @@ from typing import Any
 from eaglebench.files import read_json_object
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.config import HeadConfig
-from eaglebench.model.heads.conversion import convert, save_converted
 from eaglebench.model.heads.embeddings import Likeness, compare_with_folder, describe, doubt
 from eaglebench.model.heads.fit import fit_to, id_table, read_facts
 from eaglebench.model.heads.format import HeadFormat
@@ -16,8 +15,9 @@ from eaglebench.model.heads.head import TARGETS_EMBEDDINGS
 from eaglebench.model.heads.loading import borrowed, borrowed_output
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
 from eaglebench.model.heads.published import PublishedHead, read_published
-from eaglebench.model.heads.written_config import Verifier
+from eaglebench.training.conversion import convert, save_converted
 from eaglebench.training.head_report import HeadReport, HeadTensor
+from eaglebench.training.written_config import Verifier
 
 
 def inspect_head(

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from eaglebench.engine.policy import EnginePolicy
 from eaglebench.errors import UsageError
+from eaglebench.kv.geometry import PageGeometry
+from eaglebench.records.faults import FAULTS
 from eaglebench.records.knobs import WINDOW_OFF, EngineKnobs
 from eaglebench.spec.shape import DraftShape
 
@@ -30,8 +32,8 @@ class EngineConfig:
 
     def __post_init__(self) -> None:
         knobs = self.knobs
+        PageGeometry(knobs.page_size)  # refuses a page size that can't be
         for name, value in (
-            ("page size", knobs.page_size),
             ("parallel", knobs.parallel),
             ("context length", self.context_length),
             ("max total tokens", knobs.max_total_tokens),
@@ -71,16 +73,21 @@ class EngineConfig:
                 f"{shape.num_levels} steps at top-k {shape.topk} need {least + root} to "
                 f"{shape.num_candidates + root} draft tokens, got {shape.num_nodes + root}"
             )
-        if not shape.is_chain and self.policy.name == "kv-reuse":
+        fault = FAULTS.get(self.policy.name)
+        if fault is not None and fault.needs_chain and not shape.is_chain:
             raise UsageError(
-                "the arm kv-reuse keeps what a chain's proposal left; trees leave it in no order",
-                hint="--eagle-topk 1",
+                f"the arm {self.policy.name} is a fault of chains", hint="--eagle-topk 1"
             )
+
+    @property
+    def geometry(self) -> PageGeometry:
+        """How slots are grouped into pages."""
+        return PageGeometry(self.knobs.page_size)
 
     @property
     def num_pages(self) -> int:
         """Usable pages of the pools, the dummy page not counted."""
-        return self.knobs.max_total_tokens // self.knobs.page_size
+        return self.geometry.whole_pages(self.knobs.max_total_tokens)
 
     @property
     def num_window_pages(self) -> int:

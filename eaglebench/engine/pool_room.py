@@ -29,7 +29,7 @@ class PoolRoom:
     @property
     def geometry(self) -> PageGeometry:
         """Slots and pages."""
-        return PageGeometry(self.config.knobs.page_size)
+        return self.config.geometry
 
     @property
     def max_slots(self) -> int:

@@ -24,7 +24,7 @@ class KVStorage:
         knobs = config.knobs
         self.policy = config.policy
         self.room = room
-        self.geometry = PageGeometry(knobs.page_size)
+        self.geometry = config.geometry
         self.window = config.window
         self.pages, make_residency = _make_pages(config, self.geometry)
         self.slots = SlotAllocator(

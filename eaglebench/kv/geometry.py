@@ -25,9 +25,13 @@ class PageGeometry:
         """Pages that hold `num_slots` slots, the last one perhaps partly."""
         return -(-num_slots // self.page_size)
 
+    def whole_pages(self, num_slots: int) -> int:
+        """Pages that `num_slots` slots fill; a last page that they fill in part is not counted."""
+        return num_slots // self.page_size
+
     def floor(self, num_slots: int) -> int:
         """Largest multiple of the page size that is not above `num_slots`."""
-        return num_slots // self.page_size * self.page_size
+        return self.whole_pages(num_slots) * self.page_size
 
     def ceil(self, num_slots: int) -> int:
         """Smallest multiple of the page size that is not below `num_slots`."""

@@ -62,7 +62,7 @@ def page_need(
     extra = 0
     aim = geometry.pages_for(preallocate_tokens)
     if policy == "lookahead-blocks":
-        extra = max(0, aim - demand.num_lookahead // geometry.page_size)
+        extra = max(0, aim - geometry.whole_pages(demand.num_lookahead))
     elif policy == "covered":
         before = geometry.pages_for(demand.num_computed + demand.num_new)
         used = geometry.pages_for(demand.num_slots) - before

@@ -118,7 +118,7 @@ class RadixTree:
                 return Match(num_pages, node, len(node.pages), self._reshapes)
             held = len(child.pages)
             shared = key.shared_with(num_pages * size, child.tokens, held * size)
-            in_child = self.geometry.floor(shared) // size
+            in_child = self.geometry.whole_pages(shared)
             num_pages += in_child
             node = child
             if in_child < held:

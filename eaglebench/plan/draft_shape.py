@@ -1,5 +1,7 @@
 """Which steps, top-k and draft tokens go together (draft tokens count the root)."""
 
+from eaglebench.records.knobs import num_draft_nodes
+
 
 def most_draft_tokens(num_steps: int, eagle_topk: int) -> int:
     """Most tokens a tree of this depth and width holds, the root included.
@@ -25,8 +27,8 @@ def usual_draft_tokens(num_steps: int, eagle_topk: int) -> int:
 
 
 def chain_steps(num_draft_tokens: int) -> int:
-    """Steps of a chain that holds so many draft tokens, the root included."""
-    return num_draft_tokens - 1
+    """Steps of a chain that holds so many draft tokens, the root included: a node a step."""
+    return num_draft_nodes(num_draft_tokens)
 
 
 def draft_shape_problem(num_steps: int, eagle_topk: int, num_draft_tokens: int) -> str | None:

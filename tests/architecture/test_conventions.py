@@ -8,6 +8,8 @@ import pytest
 from tests.architecture.source import Source, functions_of, imports_of, parse, sources
 
 MAY_READ_ENVIRONMENT = ("cli/", "assets/cache.py", "bench/environment.py")
+MAY_DIVIDE = ("kv/geometry.py", "engine/stopping.py")
+"""Pages and slots; and the middle of a search over texts, which is no page."""
 CATCH_ALL = {"Exception", "BaseException"}
 MAY_CATCH_ALL = ("cli/main.py", "foreign.py")
 
@@ -62,6 +64,23 @@ def broad_handlers(source: Source) -> list[str]:
     return found
 
 
+def divisions(source: Source) -> list[str]:
+    """Whole divisions and remainders where slots and pages are counted."""
+    if source.part not in {"kv", "engine"} or source.inner_name in MAY_DIVIDE:
+        return []
+    called = [
+        f"{source.name}:{node.lineno} divides"
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and _dotted(node.func) in {"divmod", "math.ceil", "ceil"}
+    ]
+    return called + [
+        f"{source.name}:{node.lineno} divides"
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.BinOp | ast.AugAssign)
+        and isinstance(node.op, ast.FloorDiv | ast.Mod)
+    ]
+
+
 def untold_tests(source: Source) -> list[str]:
     """Tests without a docstring, or without `-> None`."""
     found = []
@@ -91,6 +110,11 @@ def test_errors_are_not_swallowed() -> None:
     assert [line for source in sources("eaglebench") for line in broad_handlers(source)] == []
 
 
+def test_pages_are_divided_in_one_place() -> None:
+    """Most bugs of this field are a lost or doubled one: only the geometry divides."""
+    assert [line for source in sources("eaglebench") for line in divisions(source)] == []
+
+
 def test_packages_are_doc_only() -> None:
     """An `__init__.py` holds a docstring and nothing else."""
     found = [
@@ -113,6 +137,12 @@ def test_modules_say_what_they_are_for() -> None:
 def test_tests_tell_their_behaviour() -> None:
     """Every test has a docstring and is typed."""
     assert [line for source in sources("tests") for line in untold_tests(source)] == []
+
+
+@pytest.mark.parametrize("text", ["x = a // b", "x = a % b", "x //= b", "x, y = divmod(a, b)"])
+def test_a_division_is_seen(text: str) -> None:
+    """In the engine as in the cache."""
+    assert len(divisions(parse("eaglebench/engine/x.py", text))) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import replace
 from eaglebench.bench.documents import load_run, tau_of
 from eaglebench.bench.judge import check_renames, with_every_option
 from eaglebench.errors import UsageError
+from eaglebench.gate.arms import judge_runs
 from eaglebench.gate.comparable import exact_differences, workload_differences
-from eaglebench.gate.runs import judge_runs
-from eaglebench.gate.trust import doubt_findings
+from eaglebench.gate.finding import doubt_findings, refused
 from eaglebench.plan.options import workload_of
 from eaglebench.records.measured import MeasuredRun, MeasuredTurn
 from eaglebench.records.verdict import Finding, Judgement
@@ -39,7 +39,7 @@ def pair_runs(
     earlier, later = load_run(before), load_run(after)
     wrong = _why_not(earlier, later, across_environments=across_environments)
     if wrong:
-        return [], _judgement(earlier, later, [_finding(("*", "*"), wrong)], [])
+        return [], _judgement(earlier, later, [refused(wrong)], [])
     check_renames(renamed, {turn.arm for turn in earlier.turns}, f"run {earlier.run_id}")
     old, new = _sides(earlier, {}), _sides(later, renamed)
     tau = tau_of(later).wider(tau_of(earlier))
@@ -54,7 +54,7 @@ def pair_runs(
         rows.append(PairedRow(cell_id=key[0], arm=key[1], difference=difference))
         findings.append(judge_runs(*key, difference, interval))
     findings += [
-        _finding(key, f"in {earlier.run_id}, but not in {later.run_id}")
+        refused(f"in {earlier.run_id}, but not in {later.run_id}", key)
         for key in old
         if key not in new
     ]
@@ -120,7 +120,3 @@ def _judgement(
         findings=tuple(findings),
         notes=tuple(notes),
     )
-
-
-def _finding(key: tuple[str, str], reason: str) -> Finding:
-    return Finding(cell_id=key[0], arm=key[1], metric="*", verdict="NOT_COMPARABLE", reason=reason)

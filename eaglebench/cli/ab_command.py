@@ -130,8 +130,8 @@ def _judge(
 ) -> "Judgement":
     """Counts of the newest runs of both, question by question, then times over all pairs."""
     from eaglebench.bench.compare import pair_runs
-    from eaglebench.gate.boots import judge_boots
     from eaglebench.gate.policy import ALPHA
+    from eaglebench.gate.times import judge_processes
     from eaglebench.records.verdict import Judgement
     from eaglebench.store.run_folder import find_run
 
@@ -140,6 +140,6 @@ def _judge(
     return Judgement(
         candidate=f"B ({names[1]})",
         baseline=f"A ({names[0]})",
-        findings=(*counted.findings, *judge_boots(ratios, allowed, ALPHA)),
+        findings=(*counted.findings, *judge_processes(ratios, allowed, ALPHA)),
         notes=(*counted.notes, f"runs are in {folder}"),
     )

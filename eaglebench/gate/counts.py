@@ -1,10 +1,67 @@
-"""Verdicts on integers: the same code on the same questions gives the same ones."""
+"""Verdicts on integers: the same code on the same questions gives the same ones.
 
-from eaglebench.gate.limits import limit_of
+What carries no noise is a regression at the loss that was typed, or at half of it. A count is a
+whole number, so the whole amount that was typed may be lost and one more may not. A ratio is
+decided at half of what was typed, as a noisy one is (`docs/methodology.md`).
+"""
+
+from dataclasses import dataclass, replace
+from math import floor
+
+from eaglebench.gate.finding import found
 from eaglebench.gate.policy import IMPLAUSIBLE, Policy, Rule
 from eaglebench.records.snapshot import ArmCounts, QuestionCounts
 from eaglebench.records.verdict import Finding, Verdict
-from eaglebench.stats.metrics import ACCEPTANCE, COUNTERS, OUTPUT, metric, relative_change
+from eaglebench.stats.metrics import (
+    ACCEPTANCE,
+    COUNTERS,
+    OUTPUT,
+    Metric,
+    metric,
+    relative_change,
+)
+
+_DIGITS = 6
+"""A share of a count is a whole number up to what floats leave behind the point."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What may be lost, and what was.
+
+    Attributes:
+        share: of the value before.
+        is_exceeded: whether more was lost.
+        text: the limit in words; empty where nothing may be lost.
+    """
+
+    share: float
+    is_exceeded: bool
+    text: str
+
+
+def limit_of(rule: Rule, before: float, after: float) -> Limit:
+    """The limit of one metric, held against what it was and is."""
+    known = metric(rule.metric)
+    if rule.metric in COUNTERS:
+        return _of_count(rule, known, before, after)
+    allowed = rule.share(before)
+    return Limit(
+        share=allowed / 2,
+        is_exceeded=known.loss(before, after) > allowed / 2,
+        text=f"{allowed / 2:.3%}, half of what {rule.text} allows" if allowed else "",
+    )
+
+
+def _of_count(rule: Rule, known: Metric, before: float, after: float) -> Limit:
+    typed = rule.allowed if rule.is_absolute else round(rule.allowed * before, _DIGITS)
+    most = floor(typed)
+    lost = before - after if known.higher_is_better else after - before
+    return Limit(
+        share=most / before if before else 0.0,
+        is_exceeded=lost > most,
+        text=f"{most} ({rule.text})" if rule.allowed else "",
+    )
 
 
 def judge_counts(candidate: ArmCounts, baseline: ArmCounts, policy: Policy) -> list[Finding]:
@@ -71,12 +128,8 @@ def _judge(
         reason += f", no more than {limit.text}" if loss else ""
     if verdict == "PASS" and rule.metric == ACCEPTANCE and questions:
         reason = f"{reason}, but {len(questions)} questions were accepted in other steps"
-    return Finding(
-        cell_id=candidate.cell_id,
-        arm=candidate.arm,
-        metric=rule.metric,
-        verdict=verdict,
-        reason=reason,
+    return replace(
+        found(candidate.key, verdict, reason, rule.metric),
         before=before,
         after=after,
         change=relative_change(before, after),
@@ -87,12 +140,9 @@ def _judge(
 
 
 def _output(candidate: ArmCounts, changed: tuple[str, ...]) -> Finding:
-    return Finding(
-        cell_id=candidate.cell_id,
-        arm=candidate.arm,
-        metric=OUTPUT,
-        verdict="REGRESSED" if changed else "PASS",
-        reason=f"{len(changed)} questions have other output tokens" if changed else "unchanged",
+    reason = f"{len(changed)} questions have other output tokens" if changed else "unchanged"
+    return replace(
+        found(candidate.key, "REGRESSED" if changed else "PASS", reason, OUTPUT),
         before=0,
         after=len(changed),
         allowed=0.0,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from eaglebench.gate.acceptance import judge_length, judge_positions
 from eaglebench.gate.arms import judge_arm
 from eaglebench.gate.comparable import (
     exact_differences,
@@ -12,21 +13,20 @@ from eaglebench.gate.comparable import (
     workload_differences,
 )
 from eaglebench.gate.counts import judge_counts
+from eaglebench.gate.finding import doubt_findings, found, refused
 from eaglebench.gate.policy import Policy
-from eaglebench.gate.positions import judge_positions
-from eaglebench.gate.prompts import judge_length
 from eaglebench.gate.times import judge_times
-from eaglebench.gate.trust import doubt_findings
 from eaglebench.records.doubt import Doubt
 from eaglebench.records.knobs import BASELINE_ARM, CACHE_ARMS
 from eaglebench.records.snapshot import ArmCounts, Snapshot
-from eaglebench.records.verdict import Finding, Judgement, Verdict
+from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import ACCEPTANCE, THROUGHPUT
 
 ArmDifferences = Mapping[tuple[str, str], Difference]
 """Every arm of a run against `no-cache`, by cell and arm."""
-EVERYTHING = "*"
+Pairs = Sequence[tuple[ArmCounts, ArmCounts]]
+"""Arms of the candidate and what the baseline holds of them."""
 PROMPTS_UNKNOWN = "prompts not recorded in {}: whether they are the same can't be said"
 
 
@@ -37,9 +37,9 @@ def judge(
     findings, notes = list[Finding](), list[str]()
     wrong = workload_differences(candidate, baseline)
     if not candidate.is_complete:
-        findings.append(_refused(f"{candidate.name} is not complete: it was not run to its end"))
+        findings.append(refused(f"{candidate.name} is not complete: it was not run to its end"))
     elif wrong:
-        findings.append(_refused("the workloads differ: " + "; ".join(wrong)))
+        findings.append(refused("the workloads differ: " + "; ".join(wrong)))
     else:
         pairs = _matched(candidate, baseline)
         notes += [
@@ -86,7 +86,7 @@ def _missing(candidate: Snapshot, baseline: Snapshot) -> list[Finding]:
     """A scenario that is gone was not measured; that is never a pass."""
     here = {arm.key for arm in candidate.arms}
     return [
-        _on(arm, "NOT_COMPARABLE", f"in the baseline, but not in {candidate.name}")
+        refused(f"in the baseline, but not in {candidate.name}", arm.key)
         for arm in baseline.arms
         if arm.key not in here
     ]
@@ -98,20 +98,20 @@ def _new(
     known = {arm.key for arm in baseline.arms}
     new = [arm for arm in candidate.arms if arm.key not in known]
     if policy.fail_on_new:
-        return [_on(arm, "NOT_COMPARABLE", "not in the baseline") for arm in new]
+        return [refused("not in the baseline", arm.key) for arm in new]
     notes += [f"{arm.cell_id} {arm.arm} is new: the baseline does not hold it" for arm in new]
     return []
 
 
-def _failures(pairs: Sequence[tuple[ArmCounts, ArmCounts]]) -> list[Finding]:
+def _failures(pairs: Pairs) -> list[Finding]:
     return [
-        _on(mine, "FAILED", f"{mine.failed} turns failed, {theirs.failed} in the baseline")
+        found(mine.key, "FAILED", f"{mine.failed} turns failed, {theirs.failed} in the baseline")
         for mine, theirs in pairs
         if mine.failed > theirs.failed
     ]
 
 
-def _doubtful(candidate: Snapshot, pairs: Sequence[tuple[ArmCounts, ArmCounts]]) -> list[Finding]:
+def _doubtful(candidate: Snapshot, pairs: Pairs) -> list[Finding]:
     """Doubts that the baseline was not allowed to have; failed turns are counted on their own."""
     allowed = {theirs.key: {doubt.kind for doubt in theirs.doubts} for _, theirs in pairs}
     return doubt_findings(
@@ -129,13 +129,13 @@ def _has_same_questions(mine: ArmCounts, theirs: ArmCounts, findings: list[Findi
     if here == there and here:
         return True
     if not here:
-        findings.append(_on(mine, "NOT_COMPARABLE", "no question was answered"))
+        findings.append(refused("no question was answered", mine.key))
     else:
         reason = (
             f"{len(here)} questions, the baseline has {len(there)}; {len(here & there)} are shared"
         )
         odd = tuple(sorted(here ^ there))
-        findings.append(replace(_on(mine, "NOT_COMPARABLE", reason), questions=odd))
+        findings.append(replace(refused(reason, mine.key), questions=odd))
     return False
 
 
@@ -146,12 +146,12 @@ def _has_same_prompts(mine: ArmCounts, theirs: ArmCounts, findings: list[Finding
         count = f"{len(others)} of {len(mine.questions)}"
         reason = f"{count} questions ask something else under the same id: {', '.join(others[:8])}"
         reason += ", ..." if len(others) > 8 else ""
-        findings.append(replace(_on(mine, "NOT_COMPARABLE", reason), questions=others))
+        findings.append(replace(refused(reason, mine.key), questions=others))
     return not others
 
 
 def _counted(
-    pairs: Sequence[tuple[ArmCounts, ArmCounts]],
+    pairs: Pairs,
     candidate: Snapshot,
     baseline: Snapshot,
     policy: Policy,
@@ -161,7 +161,7 @@ def _counted(
         return []
     differing = exact_differences(candidate, baseline)
     if differing and not policy.across_environments:
-        return [_refused("counts need the same environment; " + "; ".join(differing))]
+        return [refused("counts need the same environment; " + "; ".join(differing))]
     if differing:
         notes.append("another environment: " + "; ".join(differing))
         return [judge_length(*pair, policy) for pair in pairs]
@@ -172,7 +172,7 @@ def _counted(
 
 
 def _timed(
-    pairs: Sequence[tuple[ArmCounts, ArmCounts]],
+    pairs: Pairs,
     candidate: Snapshot,
     baseline: Snapshot,
     policy: Policy,
@@ -182,25 +182,9 @@ def _timed(
     differing = timing_differences(candidate, baseline)
     if differing:
         reason = "times need the same machine class; " + "; ".join(differing)
-        return [replace(_refused(reason), metric=THROUGHPUT)]
+        return [refused(reason, metric=THROUGHPUT)]
     return judge_times(list(pairs), policy)
 
 
 def _inside(finding: Finding) -> Finding:
     return replace(finding, metric=f"{finding.metric} vs {BASELINE_ARM}")
-
-
-def _on(arm: ArmCounts, verdict: Verdict, reason: str) -> Finding:
-    return Finding(
-        cell_id=arm.cell_id, arm=arm.arm, metric=EVERYTHING, verdict=verdict, reason=reason
-    )
-
-
-def _refused(reason: str) -> Finding:
-    return Finding(
-        cell_id=EVERYTHING,
-        arm=EVERYTHING,
-        metric=EVERYTHING,
-        verdict="NOT_COMPARABLE",
-        reason=reason,
-    )

@@ -3,16 +3,22 @@
 Two runs are never compared by tokens a second: their ratios are, and both are noisy.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import expm1, hypot
 
+from eaglebench.gate.finding import found, refused
 from eaglebench.gate.policy import IMPLAUSIBLE, Policy
 from eaglebench.gate.rule import decide
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.snapshot import PPM, ArmCounts, ArmNoise
 from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.many_tests import holm, one_sided
-from eaglebench.stats.throughput import LEAST_PAIRS, pairs_needed, smallest_effect
+from eaglebench.stats.metrics import THROUGHPUT
+from eaglebench.stats.throughput import LEAST_PAIRS, estimate_ratio, pairs_needed, smallest_effect
+
+LogRatios = Mapping[tuple[str, str], Sequence[float]]
+"""Ln(tok/s of B / tok/s of A) of every pair of processes, by cell and arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class _Timed:
 
 def judge_times(pairs: list[tuple[ArmCounts, ArmCounts]], policy: Policy) -> list[Finding]:
     """Findings on throughput of all cells together: p-values are corrected by Holm."""
-    rule = policy.rule("throughput")
+    rule = policy.rule(THROUGHPUT)
     if rule is None:
         return []
     timed = [
@@ -45,7 +51,8 @@ def _judge(candidate: ArmCounts, baseline: ArmCounts, allowed: float, alpha: flo
     if mine is None or theirs is None or least < LEAST_PAIRS:
         which = "this run" if mine is None or mine.pairs < LEAST_PAIRS else "the baseline"
         reason = f"{which} has fewer than {LEAST_PAIRS} passes; run with --pairs {LEAST_PAIRS}:40"
-        return _Timed(_finding(candidate, "INCONCLUSIVE", reason, allowed), None)
+        finding = found(candidate.key, "INCONCLUSIVE", reason, THROUGHPUT)
+        return _Timed(replace(finding, allowed=allowed), None)
     difference = (mine.log_ratio_ppm - theirs.log_ratio_ppm) / PPM
     half_width, p_value = one_sided(difference, _error(mine), _error(theirs), alpha)
     change = expm1(difference)
@@ -55,7 +62,8 @@ def _judge(candidate: ArmCounts, baseline: ArmCounts, allowed: float, alpha: flo
     sd = hypot(mine.pair_sd_ppm, theirs.pair_sd_ppm) / PPM
     reason = _reason(verdict, change, half_width, sd, allowed)
     finding = replace(
-        _finding(candidate, verdict, reason, allowed),
+        found(candidate.key, verdict, reason, THROUGHPUT),
+        allowed=allowed,
         before=expm1(theirs.log_ratio_ppm / PPM) + 1,
         after=expm1(mine.log_ratio_ppm / PPM) + 1,
         change=change,
@@ -90,12 +98,32 @@ def _corrected(entry: _Timed, p_value: float | None, alpha: float) -> Finding:
     return replace(finding, verdict="INCONCLUSIVE", reason=reason)
 
 
-def _finding(candidate: ArmCounts, verdict: Verdict, reason: str, allowed: float) -> Finding:
-    return Finding(
-        cell_id=candidate.cell_id,
-        arm=candidate.arm,
-        metric="throughput",
-        verdict=verdict,
-        reason=reason,
+def judge_processes(log_ratios: LogRatios, allowed: float, alpha: float) -> list[Finding]:
+    """One finding on throughput for each cell and arm, and one over all of them."""
+    findings = [_judge_pairs(key, values, allowed, alpha) for key, values in log_ratios.items()]
+    if len(log_ratios) > 1:
+        pairs = zip(*log_ratios.values(), strict=True)
+        means = [sum(values) / len(values) for values in pairs]
+        findings.append(_judge_pairs(("all cells", "all arms"), means, allowed, alpha))
+    return findings
+
+
+def _judge_pairs(
+    key: tuple[str, str], values: Sequence[float], allowed: float, alpha: float
+) -> Finding:
+    estimate = estimate_ratio(values, alpha)
+    if estimate is None:
+        return replace(refused("nothing was timed", key, THROUGHPUT), allowed=allowed)
+    half_width = estimate.half_width if estimate.pairs >= LEAST_PAIRS else None
+    verdict = decide(estimate.change, half_width, allowed)
+    width = "" if estimate.half_width is None else f" +- {estimate.half_width:.2%}"
+    reason = f"throughput {estimate.change:+.2%}{width} over {estimate.pairs} pairs"
+    if verdict == "INCONCLUSIVE" and estimate.sd is not None:
+        reason += f"; about {pairs_needed(estimate.sd, allowed)} pairs would tell"
+    return replace(
+        found(key, verdict, reason, THROUGHPUT),
+        change=estimate.change,
+        half_width=estimate.half_width,
+        mde=estimate.mde,
         allowed=allowed,
     )

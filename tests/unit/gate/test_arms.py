@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.gate.arms import judge_arm
-from eaglebench.gate.runs import judge_runs
+from eaglebench.gate.arms import judge_arm, judge_runs
 from eaglebench.records.measured import MeasuredTurn
 from eaglebench.records.verdict import Verdict
 from eaglebench.stats.difference import Difference, Side, make_difference

@@ -3,8 +3,7 @@
 import pytest
 
 from eaglebench.errors import UsageError
-from eaglebench.gate.counts import judge_counts
-from eaglebench.gate.limits import limit_of
+from eaglebench.gate.counts import judge_counts, limit_of
 from eaglebench.gate.policy import Policy, parse_rules
 from tests.snapshots import make_arm, make_question
 

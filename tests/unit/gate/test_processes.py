@@ -2,7 +2,7 @@
 
 import pytest
 
-from eaglebench.gate.boots import judge_boots
+from eaglebench.gate.times import judge_processes
 
 KEY = ("page1", "radix")
 
@@ -22,14 +22,14 @@ def test_pairs_of_processes_decide(shift: float, spread: float, count: int, verd
     """Five per cent of two allowed; noise and too few pairs are said to be that."""
     values = [shift + spread * (-1) ** n for n in range(count)]
 
-    (finding,) = judge_boots({KEY: values}, 0.02, 0.01)
+    (finding,) = judge_processes({KEY: values}, 0.02, 0.01)
 
     assert finding.verdict == verdict, finding.reason
 
 
 def test_all_cells_together_are_one_more_finding() -> None:
     """The geometric mean over cells has the best power."""
-    findings = judge_boots({KEY: [0.0] * 8, ("page16", "radix"): [-0.08] * 8}, 0.02, 0.01)
+    findings = judge_processes({KEY: [0.0] * 8, ("page16", "radix"): [-0.08] * 8}, 0.02, 0.01)
 
     assert [finding.verdict for finding in findings] == ["PASS", "REGRESSED", "REGRESSED"]
     assert findings[-1].cell_id == "all cells"

@@ -1,0 +1,33 @@
+"""How every judge of the gate makes a finding, and doubts as findings."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from eaglebench.records.doubt import Doubt, DoubtKind
+from eaglebench.records.verdict import Finding, Verdict
+
+EVERYTHING = "*"
+EVERYWHERE = (EVERYTHING, EVERYTHING)
+_FAILURES: tuple[DoubtKind, ...] = ("failed", "aborted", "capacity")
+"""Questions that should have been answered and were not; anything else is no measurement."""
+
+
+def found(key: tuple[str, str], verdict: Verdict, reason: str, metric: str = EVERYTHING) -> Finding:
+    """A finding on a cell and arm, without figures: judges that have some `replace` them."""
+    return Finding(cell_id=key[0], arm=key[1], metric=metric, verdict=verdict, reason=reason)
+
+
+def refused(reason: str, key: tuple[str, str] = EVERYWHERE, metric: str = EVERYTHING) -> Finding:
+    """What was not or can't be compared is never a pass."""
+    return found(key, "NOT_COMPARABLE", reason, metric)
+
+
+def doubt_findings(doubts: Iterable[Doubt]) -> list[Finding]:
+    """One finding for each doubt that takes a result away."""
+    findings = []
+    for doubt in doubts:
+        if doubt.is_fatal:
+            verdict: Verdict = "FAILED" if doubt.kind in _FAILURES else "NOT_COMPARABLE"
+            made = found((doubt.cell_id, doubt.arm), verdict, doubt.text)
+            findings.append(replace(made, questions=doubt.questions))
+    return findings

@@ -16,13 +16,13 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from eaglebench.engine.models import Models
-from eaglebench.engine.oracle import greedy_decode
 from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from tests.engines import make_request, make_rule, tiny_models
 from tests.prompts import question_prompts
+from tests.slow_oracle import greedy_decode
 
 HIDDEN, INNER, HEADS, KV_HEADS, WIDTH = 96, 48, 4, 2, 24
 ANSWER, RIDGE = 24, 1e-2

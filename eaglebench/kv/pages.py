@@ -7,7 +7,6 @@ I3  A refused request changes nothing.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +14,6 @@ from numpy.typing import NDArray
 from eaglebench.errors import InvariantError
 
 DUMMY_PAGE = 0
-
-
-class AllocatorState(NamedTuple):
-    """What `restore_state` needs; arrays are never changed in place, so this is cheap."""
-
-    free_list: NDArray[np.int32]
-    returned: tuple[NDArray[np.int32], ...]
-    num_returned: int
-    changes: int
 
 
 class PageAllocator:
@@ -161,49 +151,9 @@ class PageAllocator:
         if self.num_changes != before:
             raise InvariantError("pages were taken or freed in the middle of a step")
 
-    # --- scratch ------------------------------------------------------------------------------
-
-    def backup_state(self) -> AllocatorState:
-        """The state to come back to."""
-        return AllocatorState(
-            self._free_list, tuple(self._returned), self._num_returned, self._changes
-        )
-
-    def restore_state(self, state: AllocatorState) -> None:
-        """Come back to a state: what was taken since is free, what was freed since is taken."""
-        self._is_free[self.free_pages()] = False
-        self._restore_lists(state)
-        self._is_free[self.free_pages()] = True
-
-    def _restore_lists(self, state: AllocatorState) -> None:
-        self._free_list = state.free_list
-        self._returned = list(state.returned)
-        self._num_returned = state.num_returned
-        self._changes = state.changes
-
-    @contextmanager
-    def scratch(self, num_pages: int) -> Iterator[NDArray[np.int32] | None]:
-        """Lend pages and take them back exactly; None when there are too few.
-
-        Raises:
-            InvariantError: somebody else took or freed pages inside; restoring would lose that.
-        """
-        state = self.backup_state()
-        lent = self.allocate(num_pages)
-        changes_inside = self.num_changes
-        try:
-            yield lent
-        finally:
-            foreign = self.num_changes != changes_inside
-            if lent is not None and not foreign:
-                self._restore_lists(state)
-                self._is_free[lent] = True  # nothing else changed, so no walk over all pages
-        if foreign:
-            raise InvariantError("pages were taken or freed while scratch pages were lent")
-
 
 def _frozen(pages: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The same array, read-only: what was handed out stays part of a saved state."""
+    """The same array, read-only: nobody may write into what was handed out."""
     pages.flags.writeable = False
     return pages
 

@@ -78,7 +78,6 @@ class PrefixCache:
         self.residency = residency(self.tree) if residency is not None else None
         if self.residency is not None:
             self.tree.on_split = self.residency.note_split
-        self.num_evictions = 0
 
     @property
     def num_evictable_pages(self) -> int:
@@ -180,7 +179,6 @@ class PrefixCache:
         if self.residency is not None and still_short > 0:
             lone, removed = self.residency.evict(still_short)
             count += lone + self._free(removed)
-        self.num_evictions += count
         return count
 
     def _num_free_windows(self) -> int:
@@ -194,10 +192,6 @@ class PrefixCache:
             self.pages.free(pages)
             count += len(pages)
         return count
-
-    def flush(self) -> None:
-        """Free every unlocked page; not counted as eviction."""
-        self._free(self.tree.evict(self.tree.num_evictable_pages))
 
     def owned_pages(self) -> NDArray[np.int32]:
         """All pages of the tree, from a walk."""
@@ -217,7 +211,6 @@ class NoPrefixCache:
     num_evictable_pages = 0
     num_evictable_windows = 0
     num_protected_pages = 0
-    num_evictions = 0
 
     def lookup(self, key: PrefixKey, max_slots: int) -> PrefixHit:
         """Nothing is cached."""
@@ -243,9 +236,6 @@ class NoPrefixCache:
     def evict(self, num_pages: int, num_windows: int = 0) -> int:
         """There is nothing to evict."""
         return 0
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
 
     def owned_pages(self) -> NDArray[np.int32]:
         """No pages."""

@@ -11,16 +11,14 @@ W1  A window page is free, or belongs to exactly one full page.
 W2  A free full page has no window page.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eaglebench.errors import InvariantError
 from eaglebench.kv.geometry import PageGeometry
-from eaglebench.kv.pages import AllocatorState, PageAllocator
+from eaglebench.kv.pages import PageAllocator
 
 NO_PAGE = 0
 """The dummy page stands for none: it is never handed out."""
@@ -34,14 +32,6 @@ def slots_in_front(window: int) -> int:
     """Live slots a new token needs in front of it: all the window but the token itself."""
     current = 1
     return window - current
-
-
-class PagePairState(NamedTuple):
-    """What `restore_state` needs: both free lists and the map between them."""
-
-    full: AllocatorState
-    window: AllocatorState
-    window_page: NDArray[np.int32]
 
 
 class PagePairAllocator(PageAllocator):
@@ -127,43 +117,12 @@ class PagePairAllocator(PageAllocator):
         mapped = pages * self.geometry.page_size + self.geometry.offset_in_page(slots)
         return np.where(pages == NO_PAGE, UNALLOCATED_SLOT, mapped)
 
-    # --- holding still, scratch ---------------------------------------------------------------
+    # --- holding still ---------------------------------------------------------------
 
     @property
     def num_changes(self) -> int:
         """Calls so far that took pages of either pool or gave some back."""
         return super().num_changes + self.window_pages.num_changes
-
-    def backup_pair(self) -> PagePairState:
-        """The state of both pools and the map, to come back to."""
-        return PagePairState(
-            self.backup_state(), self.window_pages.backup_state(), self._window_page.copy()
-        )
-
-    def restore_pair(self, state: PagePairState) -> None:
-        """Come back to a state of both pools and the map."""
-        self.restore_state(state.full)
-        self.window_pages.restore_state(state.window)
-        self._window_page = state.window_page.copy()
-
-    @contextmanager
-    def scratch(self, num_pages: int) -> Iterator[NDArray[np.int32] | None]:
-        """Lend pages of both pools and take them back exactly, the map included.
-
-        Raises:
-            InvariantError: somebody else took or freed pages of either pool inside.
-        """
-        state = self.backup_pair()
-        lent = self.allocate(num_pages)
-        before = self.num_changes
-        try:
-            yield lent
-        finally:
-            is_foreign = self.num_changes != before
-            if not is_foreign:
-                self.restore_pair(state)
-        if is_foreign:
-            raise InvariantError("pages were taken or freed while scratch pages were lent")
 
     # --- audit --------------------------------------------------------------------------------
 

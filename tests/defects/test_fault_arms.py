@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from eaglebench.engine.oracle import cold_draft_pool
 from eaglebench.errors import InvariantError
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.observation import RequestObservation
 from tests.engines import make_engine, make_knobs, make_request, run_all, tiny_models
 from tests.prompts import question_prompts, shared_prefix_prompts
+from tests.slow_oracle import cold_draft_pool
 
 TOLERANCE = 1e-10
 

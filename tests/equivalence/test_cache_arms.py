@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 from allpairspy import AllPairs
 
-from eaglebench.engine.oracle import greedy_decode
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.observation import RequestObservation
 from tests.engines import make_engine, make_knobs, make_request, make_rule, run_all, tiny_models
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import greedy_decode
 
 PAGE_SIZES = (1, 2, 4, 16, 64)
 CHUNKS = (None, 1, 5, 16, 64)

@@ -14,9 +14,9 @@ from itertools import pairwise
 
 import pytest
 
-from eaglebench.engine.oracle import greedy_decode
 from tests.engines import make_engine, make_knobs, make_request, make_rule, run_all, tiny_models
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import greedy_decode
 
 NUM_STORED = 28
 PREFILL_SAMPLED = 1

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from eaglebench.engine.models import Models
-from eaglebench.engine.oracle import cold_draft_pool, greedy_decode
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.loading import load_head
 from eaglebench.records.generation import GenerationRequest
@@ -25,6 +24,7 @@ from tests.engines import (
 )
 from tests.linear_head import linear_models
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import cold_draft_pool, greedy_decode
 
 ARMS = ("radix", "force-miss", "no-cache")
 

@@ -10,11 +10,11 @@ from itertools import product
 import pytest
 from allpairspy import AllPairs
 
-from eaglebench.engine.oracle import greedy_decode
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.observation import RequestObservation
 from tests.engines import hybrid_models, make_engine, make_knobs, make_request, make_rule, run_all
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import greedy_decode
 
 PAGE_SIZES = (1, 2, 4, 16, 64)
 CHUNKS = (None, 3, 16, 64)

@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from eaglebench.engine.oracle import greedy_decode
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.observation import RequestObservation
 from tests.engines import hybrid_models, make_engine, make_knobs, make_request, make_rule, run_all
 from tests.prompts import question_prompts
+from tests.slow_oracle import greedy_decode
 
 WINDOW = 8
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from eaglebench.engine.models import Models
-from eaglebench.engine.oracle import greedy_decode
 from eaglebench.model.target import Target
 from tests.engines import make_engine, make_knobs, make_request, make_rule, run_all
 from tests.families import make_family
+from tests.slow_oracle import greedy_decode
 
 KINDS: dict[str, tuple[dict[str, Any], int]] = {
     "longrope": (

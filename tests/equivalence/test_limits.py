@@ -2,7 +2,6 @@
 
 import pytest
 
-from eaglebench.engine.oracle import greedy_decode
 from eaglebench.errors import UsageError
 from tests.engines import (
     byte_text,
@@ -14,6 +13,7 @@ from tests.engines import (
     tiny_models,
 )
 from tests.prompts import question_prompts
+from tests.slow_oracle import greedy_decode
 
 
 def make_prompt(length: int) -> tuple[int, ...]:

@@ -15,13 +15,13 @@ import torch
 from numpy.typing import NDArray
 
 from eaglebench.engine.choosing import make_sampler
-from eaglebench.engine.oracle import dense_logits, greedy_decode
 from eaglebench.errors import UsageError
 from eaglebench.records.generation import GenerationRequest, Sampling, SamplingRule
 from eaglebench.records.observation import RequestObservation
 from tests.engines import hybrid_models, make_engine, make_knobs, make_request, make_rule, run_all
 from tests.engines import tiny_models as tiny
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import dense_logits, greedy_decode
 from tests.tiny_vocabulary import LEAST_P, WRONG_P, p_value
 
 SHAPES = ((2, 1, 3), (3, 1, 4), (3, 4, 13))

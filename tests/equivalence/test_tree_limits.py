@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, example, given, settings
 
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
-from eaglebench.engine.oracle import greedy_decode
 from eaglebench.errors import UsageError
 from eaglebench.model.heads.loading import load_head
 from eaglebench.records.observation import RequestObservation
 from eaglebench.spec.shape import DraftShape
 from tests.engines import TINY_HEAD, make_engine, make_knobs, make_request, make_rule, tiny_models
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import greedy_decode
 
 PLENTY = 2048
 PROMPT = shared_prefix_prompts()[5]
@@ -117,7 +117,7 @@ def run_twice(place: Place) -> list[RequestObservation]:
 
 def assert_nothing_leaked(engine: Engine) -> None:
     """All pages are free once the tree is flushed."""
-    engine.storage.cache.flush()
+    engine.storage.cache.evict(engine.storage.cache.num_evictable_pages)
     assert engine.storage.pages.num_free == engine.storage.pages.num_pages
 
 

@@ -12,7 +12,6 @@ from allpairspy import AllPairs
 
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
-from eaglebench.engine.oracle import dense_logits
 from eaglebench.engine.request import EngineRequest
 from eaglebench.plan.draft_shape import usual_draft_tokens
 from eaglebench.spec.choices import choose_greedy
@@ -21,6 +20,7 @@ from eaglebench.spec.tree import TreeGrowth
 from tests.engines import make_engine, make_knobs, make_request, run_all
 from tests.linear_runs import LinearRun, ObservedTreeDrafter, observe_trees, windowed_models
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import dense_logits
 
 TOLERANCE = 1e-10
 HEAD_WINDOW, TARGET_WINDOW = 5, 8

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
-from eaglebench.engine.oracle import cold_draft_pool, cold_target_pool, greedy_decode
 from eaglebench.engine.request import EngineRequest
 from eaglebench.plan.draft_shape import usual_draft_tokens
 from eaglebench.records.generation import GenerationRequest
@@ -31,6 +30,7 @@ from tests.engines import (
     tiny_models,
 )
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import cold_draft_pool, cold_target_pool, greedy_decode
 
 TOLERANCE = 1e-10
 WINDOWS = (None, 8)

@@ -11,7 +11,6 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from eaglebench.engine.models import Models
-from eaglebench.engine.oracle import greedy_decode
 from eaglebench.model.attention import BACKENDS, AttentionForm, make_attention
 from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.device import accelerator_facts
@@ -29,6 +28,7 @@ from tests.engines import (
 from tests.families import make_family
 from tests.linear_runs import windowed_models
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import greedy_decode
 
 pytestmark = [
     pytest.mark.gpu,

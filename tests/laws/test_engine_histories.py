@@ -17,7 +17,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
-from eaglebench.engine.oracle import cold_draft_pool, cold_target_pool, greedy_decode
 from eaglebench.engine.request import EngineRequest
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool, LayerPools
@@ -33,6 +32,7 @@ from tests.engines import (
     tiny_models,
 )
 from tests.prompts import shared_prefix_prompts
+from tests.slow_oracle import cold_draft_pool, cold_target_pool, greedy_decode
 
 TOLERANCE = 1e-10
 
@@ -220,7 +220,7 @@ class EngineHistory(RuleBasedStateMachine):
         if not hasattr(self, "engine"):
             return
         self.engine.abort_all()
-        self.engine.storage.cache.flush()
+        self.engine.storage.cache.evict(self.engine.storage.cache.num_evictable_pages)
         pages = self.engine.storage.pages
         assert pages.num_pages == pages.num_free
         if isinstance(pages, PagePairAllocator):

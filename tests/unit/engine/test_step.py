@@ -6,10 +6,10 @@ from itertools import accumulate
 import pytest
 import torch
 
-from eaglebench.engine.oracle import dense_logits
 from eaglebench.records.observation import RequestObservation
 from tests.engines import make_engine, make_knobs, make_request, run_all, tiny_models
 from tests.prompts import question_prompts
+from tests.slow_oracle import dense_logits
 
 STEPS = 4
 

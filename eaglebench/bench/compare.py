@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from eaglebench.bench.documents import load_run, tau_of
-from eaglebench.bench.judge import check_renames, with_every_option
-from eaglebench.errors import UsageError
+from eaglebench.bench.judge import check_renames, names_of, with_every_option
 from eaglebench.gate.arms import judge_runs
 from eaglebench.gate.comparable import exact_differences, workload_differences
 from eaglebench.gate.finding import doubt_findings, refused
@@ -80,15 +79,13 @@ def _why_not(earlier: MeasuredRun, later: MeasuredRun, *, across_environments: b
 
 
 def _sides(run: MeasuredRun, renamed: Mapping[str, str]) -> dict[tuple[str, str], Side]:
-    missing = sorted(set(renamed) - {turn.arm for turn in run.turns})
-    if missing:
-        raise UsageError(f"--as: run {run.run_id} has no arm {', '.join(missing)}")
+    names = names_of((turn.arm for turn in run.turns), renamed, f"run {run.run_id}")
     turns: dict[tuple[str, str], list[MeasuredTurn]] = {}
     for turn in run.turns:
-        if turn.pass_index == 0 and turn.arm not in renamed.values():
+        if turn.pass_index == 0 and turn.arm in names:
             turns.setdefault((turn.cell_id, turn.arm), []).append(turn)
     return {
-        (cell_id, renamed.get(arm, arm)): Side(
+        (cell_id, names[arm]): Side(
             turns=tuple(mine),
             blocks=tuple(b for b in run.blocks if (b.cell_id, b.arm) == (cell_id, arm)),
         )

@@ -1,6 +1,6 @@
 """From a run folder and a baseline's name to a judged document."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,13 +81,19 @@ def check_renames(renamed: Mapping[str, str], known: Collection[str], where: str
         )
 
 
+def names_of(arms: Iterable[str], renamed: Mapping[str, str], where: str) -> dict[str, str]:
+    """What each arm of a run is called; one whose name another one takes is left out.
+
+    Raises:
+        UsageError: one to be renamed is missing.
+    """
+    kept = set(arms) - set(renamed.values())
+    if missing := sorted(set(renamed) - kept):
+        raise UsageError(f"--as: {where} has no arm {', '.join(missing)}")
+    return {arm: renamed.get(arm, arm) for arm in kept}
+
+
 def _rename(snapshot: Snapshot, renamed: Mapping[str, str]) -> Snapshot:
-    """Arms under other names; what was under that name before is left out."""
-    if not renamed:
-        return snapshot
-    kept = [arm for arm in snapshot.arms if arm.arm not in renamed.values()]
-    missing = sorted(set(renamed) - {arm.arm for arm in kept})
-    if missing:
-        raise UsageError(f"--as: the run has no arm {', '.join(missing)}")
-    arms = tuple(replace(arm, arm=renamed.get(arm.arm, arm.arm)) for arm in kept)
+    names = names_of((arm.arm for arm in snapshot.arms), renamed, "the run")
+    arms = tuple(replace(arm, arm=names[arm.arm]) for arm in snapshot.arms if arm.arm in names)
     return replace(snapshot, arms=arms)

@@ -99,8 +99,8 @@ def changed_questions(candidate: ArmCounts, baseline: ArmCounts) -> dict[str, tu
 def value_of(arm: ArmCounts, name: str) -> float | None:
     """A metric's value; None where it was not measured."""
     if name == ACCEPTANCE:
-        steps = arm.counters.get("verify_steps", 0)
-        return arm.counters["emitted"] / steps if steps else None
+        emitted, steps = arm.counters.get("emitted"), arm.counters.get("verify_steps")
+        return emitted / steps if steps and emitted is not None else None
     return arm.counters.get(name)
 
 

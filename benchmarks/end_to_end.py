@@ -70,7 +70,7 @@ def main() -> None:
         counters = observation.counters
         base, mine = (statistics.median(each) for each in rates.values())
         sys.stdout.write(
-            f"question {name}: acceptance length {counters.emitted / counters.verify_steps:.2f}, "
+            f"question {name}: acceptance length {(counters.emitted or 0) / (counters.verify_steps or 0):.2f}, "
             f"generate {base:.1f}, engine {mine:.1f} token/s, {mine / base:.2f}x\n"
         )
 

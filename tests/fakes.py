@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.generation import FinishReason, GenerationRequest
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.records.models import NumericNoise, RuntimeInfo
 from eaglebench.records.observation import (
-    RequestCounters,
     RequestObservation,
     RequestTimes,
     StepTimes,
@@ -268,7 +268,7 @@ class ScriptedBackend:
         accepted = tuple(step.accepted for step in row.steps)
         emitted = sum(step.emitted for step in row.steps)
         prompt_tokens = len(row.request.prompt_token_ids)
-        counters = RequestCounters(
+        counters = Counters(
             prompt_tokens=prompt_tokens,
             cached_tokens=row.cached,
             prefill_tokens_computed=prompt_tokens - row.cached,
@@ -375,14 +375,17 @@ def _shared(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 def _refused(request: GenerationRequest) -> RequestObservation:
-    names = RequestCounters.__dataclass_fields__
-    counters = dict.fromkeys(names, 0) | {"prompt_tokens": len(request.prompt_token_ids)}
+    names = Counters.names()
+    counters = dict.fromkeys(names, 0) | {
+        "turns": 1,
+        "prompt_tokens": len(request.prompt_token_ids),
+    }
     return RequestObservation(
         request_id=request.request_id,
         output_token_ids=(),
         accepted_per_step=(),
         steps=(),
-        counters=RequestCounters(**counters),
+        counters=Counters(**counters),
         times=RequestTimes(queue_s=0.0, prefill_s=0.0, decode_s=0.0, total_s=0.0),
         finish_reason="failed",
         error="the prompt does not fit the pool",

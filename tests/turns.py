@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import DraftKnobs
 from eaglebench.records.measured import MeasuredTurn
-from eaglebench.records.observation import RequestCounters, VerifyStep
+from eaglebench.records.observation import VerifyStep
 
 PROMPT = tuple(range(100, 110))
 """Ten tokens, so that the first token of an answer stands at position 10."""
@@ -45,18 +46,22 @@ def make_turn(
     emitted = sum(step.emitted for step in steps)
     accepted = sum(step.accepted for step in steps)
     delivered = output or (0,) * (emitted + 1)
-    counted = dict.fromkeys(RequestCounters.__dataclass_fields__, 0) | {
-        "prompt_tokens": len(PROMPT),
-        "prefill_tokens_computed": len(PROMPT),
-        "output_tokens": len(delivered),
-        "prefill_sampled": 1,
-        "verify_steps": len(steps),
-        "num_drafts": sum(bool(step.drafted_ids) for step in steps),
-        "drafted": sum(len(step.drafted_ids) for step in steps),
-        "accepted": accepted,
-        "bonus": len(steps),
-        "overrun": accepted + len(steps) - emitted,
-    }
+    counted = (
+        dict.fromkeys(Counters.names(), 0)
+        | {"turns": 1}
+        | {
+            "prompt_tokens": len(PROMPT),
+            "prefill_tokens_computed": len(PROMPT),
+            "output_tokens": len(delivered),
+            "prefill_sampled": 1,
+            "verify_steps": len(steps),
+            "num_drafts": sum(bool(step.drafted_ids) for step in steps),
+            "drafted": sum(len(step.drafted_ids) for step in steps),
+            "accepted": accepted,
+            "bonus": len(steps),
+            "overrun": accepted + len(steps) - emitted,
+        }
+    )
     turn = MeasuredTurn(
         cell_id="page1",
         arm="radix",
@@ -72,7 +77,7 @@ def make_turn(
         accepted_per_step=tuple(step.accepted for step in steps),
         steps=steps,
         prefill_gap=SURE,
-        counters=RequestCounters(**counted | (counters or {})),
+        counters=Counters(**counted | (counters or {})),
         finish_reason="length",
         error=None,
     )

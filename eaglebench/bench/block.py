@@ -9,6 +9,7 @@ from eaglebench.bench.feed import Asked, Feed
 from eaglebench.clock import Clock
 from eaglebench.errors import BrokenModelError
 from eaglebench.plan.conversation import Conversation
+from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.records.observation import RequestObservation
 from eaglebench.store.encode import step_records, turn_record
@@ -87,7 +88,7 @@ class DoneBlock:
             BrokenModelError: there is such a turn.
         """
         for turn in self.turns:
-            if turn.error is not None and turn.target_forwards:
+            if turn.error is not None and turn.counters.target_forwards:
                 raise BrokenModelError(
                     f"question {turn.question_id}, turn {turn.turn}, {turn.arm}: {turn.error}",
                     hint="look at the weights and the dtype; --continue-on-error records such "
@@ -106,6 +107,7 @@ def run_block(
         done.append((observation, feed.answer(observation)))  # noqa: PERF401  # the feed needs it now
     wall_s = clock.now_s() - started_s
     times = backend.take_step_times()
+    counters = Counters.total(observation.counters for observation, _ in done)
     record = BlockRecord(
         cell_id=place.cell_id,
         arm=place.arm,
@@ -113,8 +115,8 @@ def run_block(
         block=block.number,
         order=place.order,
         question_ids=[talk.question_id for talk in block.conversations],
-        output_tokens=sum(observation.counters.output_tokens for observation, _ in done),
-        verify_steps=sum(observation.counters.verify_steps for observation, _ in done),
+        output_tokens=counters.output_tokens,
+        verify_steps=counters.verify_steps,
         num_turns=len(done),
         parallel=place.knobs.parallel,
         wall_s=wall_s,

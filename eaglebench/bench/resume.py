@@ -19,7 +19,10 @@ from eaglebench.records.knobs import BASELINE_ARM, base_arm
 from eaglebench.store.records import TurnRecord
 from eaglebench.store.run_folder import RunFolder
 
-_NOT_REPEATED = {"t_queue_s", "t_prefill_s", "t_decode_s", "t_total_s", "prefill_gap", "run_id"}
+_NOT_REPEATED = {
+    *("t_queue_s", "t_prefill_s", "t_decode_s", "t_total_s", "prefill_gap", "run_id"),
+    "counters",  # each of them is looked at by its name
+}
 """Fields of a turn that may differ when it runs again; everything else is exact."""
 _SHOWN = 8
 BlockPlace = tuple[str, str, int, int]
@@ -42,13 +45,15 @@ class Finished:
         """What a folder holds."""
         steps = folder.steps()
         whole = [
-            turn for turn in folder.turns() if len(steps.get(turn.key, ())) == turn.verify_steps
+            turn
+            for turn in folder.turns()
+            if turn.counters.verify_steps in (None, len(steps.get(turn.key, ())))
         ]
         delivered: Counter[tuple[str, str, int, str]] = Counter()
         turns: dict[BlockPlace, dict[tuple[str, int], TurnRecord]] = {}
         for turn in whole:
             delivered[turn.cell_id, turn.arm, turn.pass_index, turn.question_id] += (
-                turn.output_tokens
+                turn.counters.output_tokens
             )
             place = (turn.cell_id, turn.arm, turn.pass_index, turn.block)
             turns.setdefault(place, {})[turn.question_id, turn.turn] = turn
@@ -112,11 +117,8 @@ def _differing(before: TurnRecord | None, after: TurnRecord) -> list[str]:
     """Names of fields that are not what they were."""
     if before is None:
         return ["it was not there"]
-    return [
-        name
-        for name in TurnRecord.model_fields
-        if name not in _NOT_REPEATED and getattr(before, name) != getattr(after, name)
-    ]
+    then, now = ({**vars(turn), **turn.counters.as_dict()} for turn in (before, after))
+    return [name for name in then if name not in _NOT_REPEATED and then[name] != now[name]]
 
 
 def obstacles(

@@ -1,13 +1,14 @@
-"""The running counts of one request; frozen into `RequestCounters` when it ends."""
+"""The running counts of one request; frozen into `Counters` when it ends."""
 
 from dataclasses import dataclass
 
-from eaglebench.records.observation import RequestCounters, VerifyStep
+from eaglebench.records.counters import Counters
+from eaglebench.records.observation import VerifyStep
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts that grow while a request runs (meanings: `RequestCounters`)."""
+    """Counts that grow while a request runs (meanings: `Counters`)."""
 
     cached_tokens: int = 0
     prefill_tokens_computed: int = 0
@@ -30,11 +31,11 @@ class Tally:
 
     def freeze(
         self, *, prompt_tokens: int, output_tokens: int, steps: list[VerifyStep]
-    ) -> RequestCounters:
+    ) -> Counters:
         """The final counts; those of verify steps are sums over `steps`."""
         accepted = sum(step.accepted for step in steps)
         emitted = sum(step.emitted for step in steps)
-        return RequestCounters(
+        return Counters(
             prompt_tokens=prompt_tokens,
             cached_tokens=self.cached_tokens,
             prefill_tokens_computed=self.prefill_tokens_computed,

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import DraftKnobs
-from eaglebench.records.observation import RequestCounters, StepTimes, VerifyStep
+from eaglebench.records.observation import StepTimes, VerifyStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class MeasuredTurn:
     accepted_per_step: tuple[int, ...]
     steps: tuple[VerifyStep, ...]
     prefill_gap: float | None
-    counters: RequestCounters
+    counters: Counters
     finish_reason: str
     error: str | None
     question_sha256: str | None = None
@@ -50,7 +51,7 @@ class MeasuredBlock:
     pass_index: int
     block: int
     output_tokens: int
-    verify_steps: int
+    verify_steps: int | None
     wall_s: float
     times: StepTimes
     parallel: int | None = None

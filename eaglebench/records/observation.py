@@ -1,16 +1,8 @@
-"""What was measured on one request: integers first, times beside them, ratios nowhere.
-
-Identities that hold for every observation (checked by `tests` and by the reader of run folders):
-
-    output_tokens = prefill_sampled + emitted
-    emitted       = accepted + bonus - overrun        (bonus = verify_steps)
-    accepted      = sum(accepted_per_step)
-    verify_steps  = len(accepted_per_step) = len(steps)
-    prompt_tokens = cached_tokens + prefill_tokens_computed   (unless preempted or failed)
-"""
+"""What was measured on one request: integers first, times beside them, ratios nowhere."""
 
 from dataclasses import dataclass
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.generation import FinishReason
 
 
@@ -49,59 +41,6 @@ class VerifyStep:
         for parent in self.parents:
             depths.append(1 if parent < 0 else depths[parent] + 1)
         return max(depths)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestCounters:
-    """Exact counts of one request.
-
-    Attributes:
-        prompt_tokens: tokens of the prompt.
-        cached_tokens: prompt tokens whose KV came from the prefix cache.
-        prefill_tokens_computed: prompt (and, after a preemption, known) tokens computed.
-        output_tokens: tokens delivered.
-        prefill_sampled: delivered tokens that prefill sampled (0 or 1).
-        verify_steps: target forwards over drafts of this request.
-        num_drafts: verify steps that carried at least one proposed token.
-        drafted: proposed tokens.
-        accepted: proposed tokens accepted, before cutting.
-        bonus: tokens the target itself added, one a verify step.
-        overrun: tokens of verify steps cut after a stop or a limit.
-        draft_forwards: forwards of the head this request took part in.
-        target_forwards: forwards of the target this request took part in.
-        pages_allocated: pages taken from the free list.
-        pages_returned: pages this request gave back itself (not those the tree took over).
-        alloc_calls: times the free list was asked for pages.
-        evictions: pages evicted from the tree to make room for this request.
-        preemptions: times this request lost its pages and was queued again.
-        resumed_tokens: known tokens whose KV came from the prefix cache when the request went on
-            after a preemption, all times together; None where it was not recorded.
-    """
-
-    prompt_tokens: int
-    cached_tokens: int
-    prefill_tokens_computed: int
-    output_tokens: int
-    prefill_sampled: int
-    verify_steps: int
-    num_drafts: int
-    drafted: int
-    accepted: int
-    bonus: int
-    overrun: int
-    draft_forwards: int
-    target_forwards: int
-    pages_allocated: int
-    pages_returned: int
-    alloc_calls: int
-    evictions: int
-    preemptions: int
-    resumed_tokens: int | None = None
-
-    @property
-    def emitted(self) -> int:
-        """Tokens that verify steps delivered."""
-        return self.accepted + self.bonus - self.overrun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +87,7 @@ class RequestObservation:
     output_token_ids: tuple[int, ...]
     accepted_per_step: tuple[int, ...]
     steps: tuple[VerifyStep, ...]
-    counters: RequestCounters
+    counters: Counters
     times: RequestTimes
     finish_reason: FinishReason
     prefill_gap: float | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from eaglebench.records.counters import share
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.phrases import number
@@ -39,14 +40,14 @@ def allocation_table(rows: Sequence[Row]) -> TextTable | None:
 def _numbers(row: Row) -> tuple[str, ...]:
     counts = row.counts
     return (
-        str(counts.verify_steps),
-        str(counts.alloc_calls),
-        str(counts.pages_allocated),
-        str(counts.pages_returned),
+        number(counts.verify_steps, "d"),
+        number(counts.alloc_calls, "d"),
+        number(counts.pages_allocated, "d"),
+        number(counts.pages_returned, "d"),
         _share(counts.alloc_calls, counts.verify_steps),
         _share(counts.pages_allocated, counts.verify_steps),
     )
 
 
-def _share(amount: int, whole: int) -> str:
-    return number(amount / whole if whole else None, ".3f")
+def _share(part: int | None, whole: int | None) -> str:
+    return number(share(part, whole), ".3f")

@@ -130,8 +130,8 @@ def _totals(turns: Sequence[MeasuredTurn]) -> Totals:
     totals: defaultdict[tuple[str, str], dict[str, list[int]]] = defaultdict(dict)
     for turn in turns:
         total = totals[turn.cell_id, turn.arm].setdefault(turn.question_id, [0, 0])
-        total[0] += turn.counters.emitted
-        total[1] += turn.counters.verify_steps
+        total[0] += turn.counters.emitted or 0  # a question without steps is left out
+        total[1] += turn.counters.verify_steps or 0
     return totals
 
 

@@ -202,12 +202,12 @@ def _run(row: Row) -> tuple[str, ...]:
         _number(counts.acceptance_length, ".3f"),
         " ".join(f"{share:.2f}" for share in row.by_position) or MISSING,
         _number(row.speed.tokens_per_s if row.speed else None, ".2f"),
-        str(counts.verify_steps),
-        str(counts.cached_tokens),
-        str(counts.prefill_tokens_computed),
-        str(counts.pages_allocated),
-        str(counts.alloc_calls),
-        str(counts.evictions),
+        number(counts.verify_steps, "d"),
+        number(counts.cached_tokens, "d"),
+        number(counts.prefill_tokens_computed, "d"),
+        number(counts.pages_allocated, "d"),
+        number(counts.alloc_calls, "d"),
+        number(counts.evictions, "d"),
         number(difference.acceptance if difference else None, SHARE),
         _throughput(difference),
     )
@@ -236,7 +236,7 @@ def _parting(row: Row, difference: Difference, pair: Pair) -> tuple[str, ...]:
         str(parting.position) if parting else MISSING,
         leads_text(parting) if parting else MISSING,
         *_common(prefix),
-        f"{pair.verify_steps_difference:+d}",
+        number(pair.verify_steps_difference, "+d"),
     )
 
 

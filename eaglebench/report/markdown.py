@@ -231,7 +231,7 @@ def _parting(pair: Pair) -> list[str]:
         str(parting.step) if parting else NO_VALUE,
         str(parting.position) if parting else NO_VALUE,
         leads_text(parting) if parting else NO_VALUE,
-        f"{pair.verify_steps_difference:+d}",
+        number(pair.verify_steps_difference, "+d"),
         str(prefix.num_tokens) if prefix else NO_VALUE,
     ]
 

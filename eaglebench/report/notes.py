@@ -18,7 +18,7 @@ def run_notes(
     """Notes about hits that never came, and faults."""
     notes = list(runtime_warnings)
     for row in rows:
-        if row.arm == "radix" and row.counts.turns and not row.counts.cached_tokens:
+        if row.arm == "radix" and row.counts.turns and row.counts.cached_tokens == 0:
             smallest = ", ".join(f"{p + BIGRAM_NEEDS} tokens at page size {p}" for p in page_sizes)
             notes.append(
                 f"{row.cell_id} radix: the prefix cache never hit; prompts must share at least "

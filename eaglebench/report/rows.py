@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import BASELINE_ARM, FAULT_ARMS
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
-from eaglebench.stats.acceptance import Counts, Speed, acceptance_by_position
+from eaglebench.stats.acceptance import Speed, acceptance_by_position
 from eaglebench.stats.difference import Difference, Side, make_difference
 from eaglebench.stats.occupancy import occupancy
 from eaglebench.stats.tau import Tau
@@ -31,7 +32,7 @@ class Row:
     num_questions: int
     num_asked: int
     num_failed: int
-    counts: Counts
+    counts: Counters
     by_position: tuple[float, ...]
     speed: Speed | None
     occupancy: float | None
@@ -44,14 +45,13 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         """Flat values for CSV and JSON."""
-        counts = {n: getattr(self.counts, n) for n in Counts.__dataclass_fields__}
         return {
             "cell_id": self.cell_id,
             "arm": self.arm,
             "num_questions": self.num_questions,
             "num_asked": self.num_asked,
             "num_failed": self.num_failed,
-            **counts,
+            **self.counts.as_dict(),
             "acceptance_length": self.counts.acceptance_length,
             "al_sglang": self.counts.al_sglang,
             "al_vllm": self.counts.al_vllm,

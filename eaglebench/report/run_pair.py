@@ -48,7 +48,7 @@ def changed_counters(difference: Difference) -> str:
     for name in COUNTERS:
         before = getattr(difference.other_counts, name)
         after = getattr(difference.counts, name)
-        if before != after:
+        if before is not None and after is not None and before != after:
             change = relative_change(before, after)
             share = f" ({change:{SHORT_SHARE}})" if before else ""
             parts.append(f"{name} {before} -> {after}{share}")

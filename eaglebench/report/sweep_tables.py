@@ -84,9 +84,9 @@ def _chains(sweep: Sweep, name: str, where: str) -> TextTable:
         rows=tuple(
             (
                 str(chain.draft.num_steps),
-                str(chain.counts.verify_steps),
-                str(chain.counts.drafted),
-                str(chain.counts.accepted),
+                number(chain.counts.verify_steps, "d"),
+                number(chain.counts.drafted, "d"),
+                number(chain.counts.accepted, "d"),
                 number(chain.counts.al_vllm, ".3f"),
                 " ".join(f"{share:.2f}" for share in chain.by_position) or NO_VALUE,
                 number(chain.counts.acceptance_length, ".3f"),

@@ -84,13 +84,13 @@ def _cells(row: Row, *, is_wide: bool) -> list[str]:
     ]
     if is_wide:
         cells += [
-            str(counts.verify_steps),
-            str(counts.cached_tokens),
-            str(counts.prefill_tokens_computed),
-            str(counts.pages_allocated),
+            number(counts.verify_steps, "d"),
+            number(counts.cached_tokens, "d"),
+            number(counts.prefill_tokens_computed, "d"),
+            number(counts.pages_allocated, "d"),
         ]
     else:
-        cells.append(f"{counts.verify_steps}\n{counts.cached_tokens}")
+        cells.append(f"{number(counts.verify_steps, 'd')}\n{number(counts.cached_tokens, 'd')}")
     return [*cells, _against(row.difference)]
 
 

@@ -1,14 +1,10 @@
-"""Pooled counts and the ratios made from them; a ratio without a denominator is None.
-
-acceptance length   emitted / verify steps        (bonus counted, prefill's token not)
-al_sglang           output tokens / verify steps  (bench_sglang_eagle.py, send_one)
-al_vllm             1 + accepted before cutting / verify steps that carried drafts
-"""
+"""Pooled counts, and what is made from steps; a ratio without a denominator is None."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log
 
+from eaglebench.records.counters import Counters, share
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.records.observation import VerifyStep
 
@@ -16,54 +12,9 @@ SHORT_CONTEXT = 256
 """Tokens of the shortest class of contexts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """Sums over turns."""
-
-    turns: int
-    output_tokens: int
-    emitted: int
-    verify_steps: int
-    num_drafts: int
-    drafted: int
-    accepted: int
-    overrun: int
-    prompt_tokens: int
-    cached_tokens: int
-    prefill_tokens_computed: int
-    draft_forwards: int
-    target_forwards: int
-    pages_allocated: int
-    pages_returned: int
-    alloc_calls: int
-    evictions: int
-    preemptions: int
-
-    @property
-    def acceptance_length(self) -> float | None:
-        """Tokens a verify step delivers, pooled."""
-        return self.emitted / self.verify_steps if self.verify_steps else None
-
-    @property
-    def al_sglang(self) -> float | None:
-        """What SGLang's scripts print."""
-        return self.output_tokens / self.verify_steps if self.verify_steps else None
-
-    @property
-    def al_vllm(self) -> float | None:
-        """What vLLM logs."""
-        return 1 + self.accepted / self.num_drafts if self.num_drafts else None
-
-
-def pool(turns: Iterable[MeasuredTurn]) -> Counts:
+def pool(turns: Iterable[MeasuredTurn]) -> Counters:
     """Sum the counts of turns that ran and are measured."""
-    chosen = [turn for turn in turns if turn.is_measured and turn.error is None]
-
-    def total(name: str) -> int:
-        return sum(int(getattr(turn.counters, name)) for turn in chosen)
-
-    names = [n for n in Counts.__dataclass_fields__ if n != "turns"]
-    return Counts(turns=len(chosen), **{name: total(name) for name in names})
+    return Counters.total(t.counters for t in turns if t.is_measured and t.error is None)
 
 
 def accepted_at(turns: Sequence[MeasuredTurn]) -> tuple[int, ...]:
@@ -144,12 +95,13 @@ def speed(blocks: Sequence[MeasuredBlock]) -> Speed | None:
     tokens = sum(block.output_tokens for block in blocks)
     if wall_s <= 0 or not tokens:
         return None
-    verify_steps = sum(block.verify_steps for block in blocks)
+    told = [block.verify_steps for block in blocks if block.verify_steps is not None]
+    verify_steps = sum(told) if len(told) == len(blocks) else None
     decode_s = sum(block.times.decode_s for block in blocks)
     return Speed(
         tokens_per_s=tokens / wall_s,
-        al_sglang=tokens / verify_steps if verify_steps else None,
-        step_rate=verify_steps / decode_s if decode_s > 0 else None,
+        al_sglang=share(tokens, verify_steps),
+        step_rate=share(verify_steps, decode_s),
         decode_share=decode_s / wall_s,
         mixed_share=sum(block.times.mixed_s for block in blocks) / wall_s,
         wall_s=wall_s,

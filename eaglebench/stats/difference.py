@@ -3,8 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
-from eaglebench.stats.acceptance import Counts, Speed, pool, speed, split_ratio
+from eaglebench.stats.acceptance import Speed, pool, speed, split_ratio
 from eaglebench.stats.pairing import Pair, PairClass, pair_turns
 from eaglebench.stats.signflip import sign_flip_p_value
 from eaglebench.stats.tau import CloseShares, Tau, close_shares
@@ -19,7 +20,7 @@ class Side:
     blocks: tuple[MeasuredBlock, ...]
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> Counters:
         """Pooled counts."""
         return pool(self.turns)
 
@@ -47,8 +48,8 @@ class Difference:
 
     against: str
     pairs: tuple[Pair, ...]
-    counts: Counts
-    other_counts: Counts
+    counts: Counters
+    other_counts: Counters
     acceptance: float | None
     throughput: float | None
     log_ratio: tuple[float, float, float] | None

@@ -70,7 +70,7 @@ class Pair:
     turn: int
     kind: PairClass
     has_same_output: bool
-    verify_steps_difference: int
+    verify_steps_difference: int | None
     parting: Parting | None = None
     prefix: CommonPrefix | None = None
 
@@ -106,7 +106,7 @@ def pair_turns(
 
 def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
     same_output = turn.output_token_ids == other.output_token_ids
-    difference = turn.counters.verify_steps - other.counters.verify_steps
+    steps, other_steps = turn.counters.verify_steps, other.counters.verify_steps
     parting, prefix = None, None
     kind: PairClass
     if turn.error is not None or other.error is not None:
@@ -126,7 +126,9 @@ def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
         turn=turn.turn,
         kind=kind,
         has_same_output=same_output and kind not in NOT_PAIRED,
-        verify_steps_difference=difference,
+        verify_steps_difference=(
+            None if steps is None or other_steps is None else steps - other_steps
+        ),
         parting=parting,
         prefix=prefix,
     )

@@ -64,7 +64,7 @@ def _know_the_same(turn: MeasuredTurn, other: MeasuredTurn, position: int) -> bo
 
 def _whole_steps(turn: MeasuredTurn, num_tokens: int) -> tuple[int, int]:
     """Tokens and number of the verify steps that end within the first `num_tokens` outputs."""
-    end = turn.counters.prefill_sampled
+    end = turn.counters.prefill_sampled or 0  # where it is not told, no steps are either
     emitted = steps = 0
     for step in turn.steps:
         end += step.emitted

@@ -46,8 +46,8 @@ def _per_question(turns: Sequence[MeasuredTurn]) -> dict[str, tuple[int, int]]:
     """Emitted tokens and verify steps of every question that has steps."""
     sums: dict[str, tuple[int, int]] = {}
     for turn in turns:
-        if turn.is_measured and turn.error is None and turn.counters.verify_steps:
-            emitted, steps = sums.get(turn.question_id, (0, 0))
-            counters = turn.counters
-            sums[turn.question_id] = (emitted + counters.emitted, steps + counters.verify_steps)
+        emitted, steps = turn.counters.emitted, turn.counters.verify_steps
+        if turn.is_measured and turn.error is None and emitted is not None and steps:
+            before = sums.get(turn.question_id, (0, 0))
+            sums[turn.question_id] = (before[0] + emitted, before[1] + steps)
     return sums

@@ -7,7 +7,7 @@ from hashlib import sha256
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
 from eaglebench.records.snapshot import PPM, ArmCounts, ArmNoise, QuestionCounts, Snapshot
-from eaglebench.stats.acceptance import Counts, accepted_at, pool, speed
+from eaglebench.stats.acceptance import accepted_at, pool, speed
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 from eaglebench.stats.trust import doubts_of
 
@@ -50,16 +50,18 @@ def question_counts(turns: Iterable[MeasuredTurn]) -> tuple[QuestionCounts, ...]
     for turn in turns:
         if turn.is_measured and turn.error is None:
             grouped.setdefault(turn.question_id, []).append(turn)
+    sums = {name: pool(mine) for name, mine in grouped.items()}
     return tuple(
         QuestionCounts(
             question_id=question_id,
-            emitted=sum(turn.counters.emitted for turn in mine),
-            verify_steps=sum(turn.counters.verify_steps for turn in mine),
+            emitted=counts.emitted,
+            verify_steps=counts.verify_steps,
             output_sha=_digest([turn.output_token_ids for turn in mine]),
             accept_sha=_digest([turn.accepted_per_step for turn in mine]),
             prompts_sha=_short(mine[0].question_sha256),
         )
         for question_id, mine in grouped.items()
+        if (counts := sums[question_id]).emitted is not None and counts.verify_steps is not None
     )
 
 
@@ -70,8 +72,8 @@ def _arm(
     return ArmCounts(
         cell_id=cell_id,
         arm=arm,
-        counters={name: getattr(counts, name) for name in Counts.__dataclass_fields__},
-        num_drafts=counts.num_drafts,
+        counters={n: v for n, v in counts.as_dict().items() if v is not None},
+        num_drafts=counts.num_drafts or 0,  # no positions without drafts that were told
         # without the records of all steps the positions are not known
         accepted_at=positions if sum(positions) == counts.accepted else (),
         failed=sum(turn.error is not None for turn in turns),

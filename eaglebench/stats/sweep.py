@@ -11,10 +11,10 @@ out among the other cells (Bonferroni).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import CACHE_ARMS, DraftKnobs
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.acceptance import (
-    Counts,
     Speed,
     acceptance_by_position,
     pool,
@@ -45,7 +45,7 @@ class SweptCell:
 
     cell_id: str
     draft: DraftKnobs
-    counts: Counts
+    counts: Counters
     by_position: tuple[float, ...]
     speed: Speed | None
     rate_half_width: float | None

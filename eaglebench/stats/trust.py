@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.doubt import EVERYWHERE, Doubt, DoubtKind
 from eaglebench.records.knobs import CACHE_ARMS, base_arm
 from eaglebench.records.measured import MeasuredRun, MeasuredTurn
@@ -47,7 +48,7 @@ def _doubts(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
     found = [*_failed(place, turns), *_cut_short(place, turns)]
     if not answered:
         found.append(_doubt("nothing", place, "no question was answered"))
-    elif not any(turn.counters.verify_steps for turn in answered):
+    elif all(turn.counters.verify_steps == 0 for turn in answered):
         text = (
             "no verify step, so there is no acceptance length; answers end with their first token"
         )
@@ -83,7 +84,7 @@ def _cut_short(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
 
 def _lost_steps(place: Place, answered: Sequence[MeasuredTurn]) -> list[Doubt]:
     """Turns know how many verify steps they took; what each of them did is written beside them."""
-    lost = [turn for turn in answered if len(turn.steps) < turn.counters.verify_steps]
+    lost = [turn for turn in answered if len(turn.steps) < (turn.counters.verify_steps or 0)]
     if not lost:
         return []
     text = (
@@ -121,19 +122,22 @@ def _changed_passes(
 
 
 def _cached_text(turns: Sequence[MeasuredTurn]) -> str:
-    cached = Counter[int]()
-    for turn in turns:
-        cached[turn.pass_index] += turn.counters.cached_tokens
-    return f"cached tokens {', '.join(str(cached[number]) for number in sorted(cached))} by pass"
+    passes = sorted({turn.pass_index for turn in turns})
+    cached = [
+        Counters.total(turn.counters for turn in turns if turn.pass_index == number).cached_tokens
+        for number in passes
+    ]
+    return f"cached tokens {', '.join(map(str, cached))} by pass"
 
 
 def _idle(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
     """Of arms that should draft well; a planted fault may well not."""
     counts = pool(turns)
     should_draft = base_arm(place[1]) in CACHE_ARMS and any(t.draft.num_steps for t in turns)
-    if not should_draft or counts.verify_steps < LEAST_STEPS:
+    accepted, steps = counts.accepted, counts.verify_steps
+    if not should_draft or accepted is None or steps is None or steps < LEAST_STEPS:
         return []
-    if counts.accepted >= IDLE_SHARE * counts.verify_steps:
+    if accepted >= IDLE_SHARE * steps:
         return []
     text = (
         f"the drafter accepts next to nothing: {counts.accepted} tokens of {counts.num_drafts} "

@@ -5,11 +5,10 @@ from math import nan
 
 from eaglebench.records.knobs import DraftKnobs
 from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
-from eaglebench.records.observation import RequestCounters, StepTimes, VerifyStep
+from eaglebench.records.observation import StepTimes, VerifyStep
 from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
 from eaglebench.store.run_folder import RunFolder
 
-_COUNTERS = tuple(RequestCounters.__dataclass_fields__)
 _TIMES = tuple(StepTimes.__dataclass_fields__)
 
 
@@ -18,7 +17,7 @@ def measured_turns(folder: RunFolder) -> list[MeasuredTurn]:
     steps = folder.steps()
     return [
         # A turn that ran again after a crash may have been longer before; its line counts.
-        _turn(record, steps.get(record.key, [])[: record.verify_steps])
+        _turn(record, steps.get(record.key, [])[: record.counters.verify_steps])
         for record in folder.turns()
     ]
 
@@ -79,7 +78,7 @@ def _turn(record: TurnRecord, steps: Sequence[StepRecord]) -> MeasuredTurn:
             for step in steps
         ),
         prefill_gap=record.prefill_gap,
-        counters=RequestCounters(**{name: getattr(record, name) for name in _COUNTERS}),
+        counters=record.counters,
         finish_reason=record.finish_reason,
         error=record.error,
         question_sha256=record.question_sha256,

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from hashlib import sha256
 from math import isfinite
 
@@ -34,7 +33,7 @@ def turn_record(
     return TurnRecord.model_validate(
         {
             **where,
-            **asdict(observation.counters),
+            "counters": observation.counters,
             "page_size": knobs.page_size,
             "chunked_prefill_size": knobs.chunked_prefill_size,
             "eagle_topk": knobs.eagle_topk,

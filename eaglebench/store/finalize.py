@@ -75,7 +75,9 @@ def _write_parquet(path: Path, records: Sequence[BaseModel]) -> None:
         return
     partial = path.with_name(path.name + ".tmp")
     try:
-        table = pa.Table.from_pylist([record.model_dump() for record in records])
+        # pyarrow has no word for a struct without fields
+        rows = [{n: None if v == {} else v for n, v in r.model_dump().items()} for r in records]
+        table = pa.Table.from_pylist(rows)
         with partial.open("wb") as file:  # by handle: pyarrow takes only names that are text
             pq.write_table(table, file)
         partial.replace(path)

@@ -80,14 +80,18 @@ def _record(piece: bytes, kind: type[Line], unknown: dict[str, None]) -> Line:
     try:
         return kind.model_validate_json(piece)
     except ValidationError as error:
-        more = [f["loc"][0] for f in error.errors() if f["type"] == "extra_forbidden"]
+        extra = ("extra_forbidden", "unexpected_keyword_argument")
+        more = [f["loc"] for f in error.errors() if f["type"] in extra]
         if len(more) < error.error_count():
             raise
-        unknown.update(dict.fromkeys(map(str, more)))
     values = json.loads(piece)
-    return kind.model_validate_json(
-        json.dumps({name: value for name, value in values.items() if name not in unknown})
-    )
+    for *places, name in more:
+        unknown[".".join(map(str, (*places, name)))] = None
+        place = values
+        for each in places:
+            place = place[each]
+        del place[name]
+    return kind.model_validate_json(json.dumps(values))
 
 
 def drop_broken_tail(path: Path) -> None:

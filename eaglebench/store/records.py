@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.generation import FinishReason
 from eaglebench.store import schema1
 
@@ -76,7 +77,7 @@ def _short(value: object) -> str:
 
 
 class TurnRecord(_Counted):
-    """One answered (or failed) turn. Counter meanings: `records/observation.py`."""
+    """One answered (or failed) turn. Counter meanings: `records/counters.py`."""
 
     run_id: str
     cell_id: str
@@ -100,26 +101,9 @@ class TurnRecord(_Counted):
     device: str
     temperature: float
     seed: int
-    prompt_tokens: int
-    cached_tokens: int
-    prefill_tokens_computed: int
-    output_tokens: int
-    prefill_sampled: int
-    verify_steps: int
-    num_drafts: int
-    drafted: int
-    accepted: int
-    bonus: int
-    overrun: int
+    counters: Counters
+    not_measured: dict[str, str] = Field(default_factory=dict)
     accept_hist: list[int]
-    draft_forwards: int
-    target_forwards: int
-    pages_allocated: int
-    pages_returned: int
-    alloc_calls: int
-    evictions: int
-    preemptions: int
-    resumed_tokens: int | None = None
     accepted_per_step: list[int]
     prompt_token_ids: list[int]
     output_token_ids: list[int]
@@ -134,17 +118,27 @@ class TurnRecord(_Counted):
     finish_reason: FinishReason
     error: str | None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _nested(cls, values: Any) -> Any:
+        return schema1.nested(values)
+
     @model_validator(mode="after")
     def _counts_agree(self) -> Self:
-        """The identities of `records/observation.py`; a line that breaks one is not a record."""
-        emitted = self.accepted + self.bonus - self.overrun
+        """The identities of `records/counters.py`; a line that breaks one is not a record."""
+        counts, ids = self.counters, len(self.output_token_ids)
+        emitted, sampled = counts.emitted, counts.prefill_sampled
+        for name, value in counts.as_dict().items():
+            if value is not None and not 0 <= value <= MOST:
+                raise ValueError(f"{name} is {value}; expected a count or a time")
         checks = {
-            "output_tokens = ids": self.output_tokens == len(self.output_token_ids),
-            "output_tokens = prefill_sampled + emitted": self.output_tokens
-            == self.prefill_sampled + emitted,
-            "accepted = sum of steps": self.accepted == sum(self.accepted_per_step),
-            "verify_steps = steps": self.verify_steps == len(self.accepted_per_step),
-            "histogram = verify_steps": self.verify_steps == sum(self.accept_hist),
+            "output_tokens = ids": counts.output_tokens == ids,
+            "output_tokens = prefill_sampled + emitted": emitted is None
+            or sampled is None
+            or counts.output_tokens == sampled + emitted,
+            "accepted = sum of steps": counts.accepted in (None, sum(self.accepted_per_step)),
+            "verify_steps = steps": counts.verify_steps in (None, len(self.accepted_per_step)),
+            "histogram = verify_steps": counts.verify_steps in (None, sum(self.accept_hist)),
         }
         broken = [name for name, holds in checks.items() if not holds]
         if broken:
@@ -201,7 +195,7 @@ class BlockRecord(_Counted):
     order: int
     question_ids: list[str]
     output_tokens: int
-    verify_steps: int
+    verify_steps: int | None
     num_turns: int | None = None
     parallel: int | None = None
     wall_s: float

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from eaglebench.records.counters import Counters
+
 SCHEMA = 1
 
 
@@ -17,6 +19,17 @@ def renamed(values: Any) -> Any:
     if not isinstance(values, dict) or "round" not in values:
         return values
     return dict(zip(names(list(values)), values.values(), strict=True))
+
+
+def nested(values: Any) -> Any:
+    """A turn with its counters in a place of their own; what it lacks was not measured."""
+    if not isinstance(values, dict) or "counters" in values:
+        return values
+    mine = Counters.names()
+    return {
+        **{name: value for name, value in values.items() if name not in mine or name == "turns"},
+        "counters": {name: values[name] for name in mine if name in values and name != "turns"},
+    }
 
 
 def doubt_kinds(kinds: Any) -> Any:

@@ -65,12 +65,12 @@ def test_eagle1_is_lossless_and_cache_neutral(
         knobs = make_knobs(arm, page_size=page_size, chunked_prefill_size=chunk, parallel=parallel)
         arms[arm] = run_all(make_engine(knobs, models=linear_models()), make_requests())
     accepted = {arm: {n: o.accepted_per_step for n, o in arms[arm].items()} for arm in ARMS}
-    steps = sum(o.counters.verify_steps for o in arms["radix"].values())
+    steps = sum(o.counters.verify_steps or 0 for o in arms["radix"].values())
 
     assert [outputs_of(arms[arm]) for arm in ARMS] == [expected_outputs()] * 3
     assert accepted["radix"] == accepted["force-miss"] == accepted["no-cache"]
-    assert 0.3 * steps < sum(o.counters.accepted for o in arms["radix"].values())
-    assert sum(o.counters.cached_tokens for o in arms["radix"].values()) > 0
+    assert 0.3 * steps < sum(o.counters.accepted or 0 for o in arms["radix"].values())
+    assert sum(o.counters.cached_tokens or 0 for o in arms["radix"].values()) > 0
 
 
 def test_eagle1_draft_kv_is_that_of_a_cold_pass() -> None:
@@ -146,7 +146,7 @@ def test_target_and_draft_have_one_capacity(tmp_path: Path) -> None:
 
     assert plain.output_token_ids == drafted.output_token_ids
     assert plain.counters.drafted == 0
-    assert drafted.counters.num_drafts == drafted.counters.verify_steps > 0
+    assert (drafted.counters.num_drafts or 0) == (drafted.counters.verify_steps or 0) > 0
     assert min(step.position for step in drafted.steps) >= 5000
 
 

@@ -57,4 +57,4 @@ def test_every_arm_gives_the_oracles_tokens(kind: str, arm: str, parallel: int) 
         assert got.finish_reason == reason
         assert len(expected) >= 8
     if arm == "radix" and parallel == 1:
-        assert sum(each.counters.cached_tokens for each in found.values()) > 0
+        assert sum(each.counters.cached_tokens or 0 for each in found.values()) > 0

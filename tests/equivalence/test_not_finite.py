@@ -138,8 +138,8 @@ def test_nothing_of_a_bad_prompt_is_ever_hit(whose: str, value: float, chunks: s
     assert_others_unharmed(got, healthy(is_drawn=False))
     again = run_all(engine, [make_request("r0", bad), make_request("r3", (*bad[:50], *third))])
     assert again["r0"].finish_reason == "failed"
-    assert named_positions(again["r0"], whose)[0] >= again["r0"].counters.cached_tokens
-    assert again["r0"].counters.cached_tokens <= position
+    assert named_positions(again["r0"], whose)[0] >= (again["r0"].counters.cached_tokens or 0)
+    assert (again["r0"].counters.cached_tokens or 0) <= position
     assert again["r3"].finish_reason == "length"
     whole = run_all(make_engine(), [make_request("r3", (*bad[:50], *third))])["r3"]
     assert whole.output_token_ids == again["r3"].output_token_ids

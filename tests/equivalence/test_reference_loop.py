@@ -71,7 +71,7 @@ def test_answers_and_accepted_counts_are_those_of_the_loop(arm: str, num_propose
         expected = turn["accepted_per_step"][str(num_proposed)]
         assert within_answer(observed) == expected
         num_accepted += sum(expected)
-        num_cached += observed.counters.cached_tokens
+        num_cached += observed.counters.cached_tokens or 0
 
     assert num_accepted > 20
     assert (num_cached > 0) == (arm == "radix")

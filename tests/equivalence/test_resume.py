@@ -128,11 +128,13 @@ def test_there_is_something_to_lose(whole_runs: dict[str, RunFolder]) -> None:
     turns = {name: folder.turns() for name, folder in whole_runs.items()}
 
     for mine in turns.values():
-        assert sum(turn.cached_tokens for turn in mine) > 0
-        assert sum(turn.accepted for turn in mine) > 0.3 * sum(turn.verify_steps for turn in mine)
+        assert sum(turn.counters.cached_tokens or 0 for turn in mine) > 0
+        assert sum(turn.counters.accepted or 0 for turn in mine) > 0.3 * sum(
+            turn.counters.verify_steps or 0 for turn in mine
+        )
         assert not any(turn.error for turn in mine)
-    assert sum(turn.evictions for turn in turns["scarce"] if turn.arm == "radix") > 0
-    assert sum(turn.evictions for turn in turns["batched"]) > 0
+    assert sum(turn.counters.evictions or 0 for turn in turns["scarce"] if turn.arm == "radix") > 0
+    assert sum(turn.counters.evictions or 0 for turn in turns["batched"]) > 0
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_drawn_tokens_are_those_of_plain_sampling(
         assert expected == {name: o.output_token_ids for name, o in observed.items()}
     accepted = [{n: o.accepted_per_step for n, o in observed.items()} for observed in arms.values()]
     assert accepted[0] == accepted[1]
-    assert sum(o.counters.accepted for o in arms["radix"].values()) > 0
+    assert sum(o.counters.accepted or 0 for o in arms["radix"].values()) > 0
 
 
 Told = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
@@ -125,7 +125,7 @@ def test_other_rules_pair(rule: str, variant: str) -> None:
     accepted = [count for o in alone.values() for count in o.accepted_per_step]
     assert 0 < sum(accepted) < 3 * len(accepted)
     if variant == "preempted":
-        assert sum(o.counters.preemptions for o in varied.values()) > 0
+        assert sum(o.counters.preemptions or 0 for o in varied.values()) > 0
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -165,8 +165,8 @@ def test_thresholds_of_one_are_the_target_only_rule() -> None:
 
     assert tell(said[plain]) == tell(said[ones])
     lengths = [
-        sum(o.counters.emitted for o in observed.values())
-        / sum(o.counters.verify_steps for o in observed.values())
+        sum(o.counters.emitted or 0 for o in observed.values())
+        / sum(o.counters.verify_steps or 0 for o in observed.values())
         for observed in (said[plain], said[LENIENT])
     ]
     assert lengths[0] < lengths[1]

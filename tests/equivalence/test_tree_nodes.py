@@ -93,7 +93,7 @@ def compare_all(cell: Cell, num_prompts: int = 4, most_steps: int = 100) -> Seen
         while requests and engine.has_room:
             engine.add(requests.pop(0))
         ended = engine.step().ended
-        cached += sum(observed.counters.cached_tokens for observed in ended)
+        cached += sum(observed.counters.cached_tokens or 0 for observed in ended)
         batches += len(drafter.grown) > 1
         compare_grown(cell, engine, drafter, by_depth)
         most_steps -= 1

@@ -55,11 +55,11 @@ def test_the_cache_changes_no_answer_and_no_draft(suite: str) -> None:
         kinds = {pair.kind for pair in pairs if pair.kind != "diverged-prompt"}
         assert kinds <= {"identical", "near-tie"}
         assert any(pair.kind == "identical" for pair in pairs)
-        assert row.counts.cached_tokens > 0
+        assert (row.counts.cached_tokens or 0) > 0
 
 
 def test_there_was_something_to_compare() -> None:
     """Drafts were accepted in more than three steps of ten, both suites together."""
     counts = [row.counts for suite in SMALL for row in measured(suite)]
 
-    assert sum(c.accepted for c in counts) > 0.3 * sum(c.verify_steps for c in counts)
+    assert sum(c.accepted or 0 for c in counts) > 0.3 * sum(c.verify_steps or 0 for c in counts)

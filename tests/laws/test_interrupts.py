@@ -96,7 +96,7 @@ def assert_whole(observation: RequestObservation) -> None:
     outputs = observation.output_token_ids
     assert outputs == tuple(range(first, first + len(outputs)))
     assert counters.output_tokens == len(outputs)
-    assert counters.output_tokens == counters.prefill_sampled + counters.emitted
+    assert counters.output_tokens == (counters.prefill_sampled or 0) + (counters.emitted or 0)
     assert counters.accepted == sum(observation.accepted_per_step)
     assert observation.finish_reason == ("length" if len(outputs) == NUM_NEW else "aborted")
 

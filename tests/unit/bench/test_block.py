@@ -79,7 +79,7 @@ def test_a_batch_is_fed_as_places_become_free(tmp_path: Path) -> None:
 
     make_session(ScriptedRuntime(), folder, talks, cells=[make_cell(parallel=4)]).run()
 
-    assert len({turn.output_tokens for turn in folder.turns()}) > 4
+    assert len({turn.counters.output_tokens for turn in folder.turns()}) > 4
     for arm in ("radix", "no-cache"):
         share = occupancy([block for block in measured_blocks(folder) if block.arm == arm])
         assert share is not None

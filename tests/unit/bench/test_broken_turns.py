@@ -31,5 +31,8 @@ def test_a_run_that_may_go_on_records_the_failed_turn(tmp_path: Path) -> None:
 
     make_session(runtime, folder, talks, arms=("radix",), continue_on_error=True).run()
 
-    found = {turn.question_id: (turn.finish_reason, turn.output_tokens) for turn in folder.turns()}
+    found = {
+        turn.question_id: (turn.finish_reason, turn.counters.output_tokens)
+        for turn in folder.turns()
+    }
     assert found == {"broken": ("failed", 4), "later": ("length", 24)}

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,14 @@ from eaglebench.store.run_folder import RunFolder
 from tests.fakes import ByteTokenizer, ScriptedBackend, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
 
-COUNTS = ("question_id", "turn", "arm", "cached_tokens", "output_token_ids", "accepted_per_step")
+COUNTS = (
+    "question_id",
+    "turn",
+    "arm",
+    "counters.cached_tokens",
+    "output_token_ids",
+    "accepted_per_step",
+)
 
 
 def run_toy(
@@ -33,7 +41,7 @@ def run_toy(
 
 def facts(folder: RunFolder) -> list[tuple[object, ...]]:
     """What must not depend on how often a run was interrupted."""
-    found = [tuple(getattr(turn, name) for name in COUNTS) for turn in folder.turns()]
+    found = [attrgetter(*COUNTS)(turn) for turn in folder.turns()]
     return sorted(found, key=str)
 
 
@@ -89,7 +97,9 @@ def test_every_question_turn_and_arm_is_recorded_once(tmp_path: Path) -> None:
 
     keys = [turn.key for turn in folder.turns()]
     assert len(keys) == len(set(keys)) == 16
-    assert all(len(folder.steps()[turn.key]) == turn.verify_steps for turn in folder.turns())
+    assert all(
+        len(folder.steps()[turn.key]) == turn.counters.verify_steps for turn in folder.turns()
+    )
 
 
 def test_order_of_arms_turns_round(tmp_path: Path) -> None:
@@ -157,8 +167,8 @@ def test_cache_arms_differ_in_cached_tokens_only(tmp_path: Path) -> None:
     radix = [turn for turn in folder.turns() if turn.arm == "radix"]
     cold = {turn.key[2:]: turn for turn in folder.turns() if turn.arm == "no-cache"}
 
-    assert sum(turn.cached_tokens for turn in radix) > 0
-    assert sum(turn.accepted for turn in radix) > 0
+    assert sum(turn.counters.cached_tokens or 0 for turn in radix) > 0
+    assert sum(turn.counters.accepted or 0 for turn in radix) > 0
     for turn in radix:
         assert turn.accepted_per_step == cold[turn.key[2:]].accepted_per_step
 
@@ -355,8 +365,8 @@ def test_rounds_repeat_from_the_same_caches(tmp_path: Path) -> None:
         first = next(
             t for t in folder.turns() if place_of(t) == place_of(turn) and t.pass_index == 0
         )
-        assert (turn.cached_tokens, turn.accepted_per_step) == (
-            first.cached_tokens,
+        assert (turn.counters.cached_tokens, turn.accepted_per_step) == (
+            first.counters.cached_tokens,
             first.accepted_per_step,
         )
     order = [block.arm for block in folder.blocks() if block.block == 0]

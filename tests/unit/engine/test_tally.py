@@ -30,7 +30,7 @@ def test_sums_over_steps() -> None:
     assert (counters.verify_steps, counters.num_drafts, counters.drafted) == (4, 3, 9)
     assert (counters.accepted, counters.bonus, counters.overrun) == (6, 4, 3)
     assert counters.emitted == 7
-    assert counters.output_tokens == counters.prefill_sampled + counters.emitted
+    assert counters.output_tokens == (counters.prefill_sampled or 0) + (counters.emitted or 0)
 
 
 def test_hits_of_a_resume_are_counted_by_themselves() -> None:

@@ -35,7 +35,9 @@ def test_a_pass_that_differs_is_counted_and_named(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     turns = list(run.turns)
     index = next(i for i, t in enumerate(turns) if t.pass_index == 1 and t.question_id == "q1")
-    counters = replace(turns[index].counters, verify_steps=turns[index].counters.verify_steps + 1)
+    counters = replace(
+        turns[index].counters, verify_steps=(turns[index].counters.verify_steps or 0) + 1
+    )
     turns[index] = replace(turns[index], counters=counters, accepted_per_step=(0,))
 
     (noise,) = measure_noise(replace(run, turns=tuple(turns)))

@@ -5,9 +5,10 @@ from math import exp, log
 
 import pytest
 
+from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import DraftKnobs
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
-from eaglebench.records.observation import RequestCounters, StepTimes
+from eaglebench.records.observation import StepTimes
 from eaglebench.stats.sweep import Sweep, make_sweeps
 
 CHAIN = DraftKnobs(2, 1, 3)
@@ -19,7 +20,7 @@ TOKENS = 120
 
 def make_turn(draft: DraftKnobs, *, arm: str = "radix", setting: str = "page1") -> MeasuredTurn:
     """A turn of no steps in the cell of a draft shape; sweeps look at its place only."""
-    counters = dict.fromkeys(RequestCounters.__dataclass_fields__, 0)
+    counters = dict.fromkeys(Counters.names(), 0) | {"turns": 1}
     return MeasuredTurn(
         cell_id=f"{setting}-{draft.name}",
         arm=arm,
@@ -35,7 +36,7 @@ def make_turn(draft: DraftKnobs, *, arm: str = "radix", setting: str = "page1") 
         accepted_per_step=(),
         steps=(),
         prefill_gap=None,
-        counters=RequestCounters(**counters),
+        counters=Counters(**counters),
         finish_reason="length",
         error=None,
     )

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eaglebench.errors import InputFileError, StorageError, UsageError
+from eaglebench.records.counters import Counters
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.records.observation import RequestObservation, VerifyStep
@@ -34,8 +35,12 @@ def make_run(root: Path) -> RunFolder:
 def edit_last_line(path: Path, change: dict[str, Any], *, drop: str | None = None) -> None:
     """Change fields of the last line of a JSONL file."""
     *head, last = path.read_text().splitlines()
-    record = json.loads(last) | change
+    record = json.loads(last)
+    for name, value in change.items():
+        place = record.get("counters", record) if name in Counters.names() else record
+        place[name] = value
     record.pop(drop, None)
+    record.get("counters", {}).pop(drop, None)
     path.write_text("\n".join([*head, json.dumps(record)]) + "\n")
 
 
@@ -121,7 +126,7 @@ def test_garbage_is_named_with_file_and_line(tmp_path: Path, garbage: bytes) -> 
         folder.turns()
 
 
-@pytest.mark.parametrize("name", ["output_tokens", "verify_steps", "accepted", "accept_hist"])
+@pytest.mark.parametrize("name", ["output_tokens", "prompt_tokens", "accept_hist"])
 def test_a_line_that_lacks_a_field_is_refused(tmp_path: Path, name: str) -> None:
     """The message names the field."""
     folder = make_run(tmp_path)
@@ -135,7 +140,7 @@ def test_a_line_that_lacks_a_field_is_refused(tmp_path: Path, name: str) -> None
 def test_counts_that_disagree_are_refused(tmp_path: Path, name: str) -> None:
     """Every record keeps the identities of its counters."""
     folder = make_run(tmp_path)
-    value = getattr(folder.turns()[-1], name)
+    value = getattr(folder.turns()[-1].counters, name)
     edit_last_line(folder.path / "requests.jsonl", {name: value + 1})
 
     with pytest.raises(InputFileError, match="counts disagree"):
@@ -235,6 +240,43 @@ def test_cells_csv_keeps_commas_and_newlines(tmp_path: Path) -> None:
 
     with (folder.path / "cells.csv").open(newline="", encoding="utf-8") as file:
         assert list(csv.DictReader(file)) == [{"cell_id": "a,b\nç", "arm": "radix", "speed": ""}]
+
+
+def test_a_counter_that_an_older_version_lacks_was_not_measured(tmp_path: Path) -> None:
+    """It is not 0, nor is a sum with it."""
+    folder = make_run(tmp_path)
+    edit_last_line(folder.path / "requests.jsonl", {}, drop="accepted")
+    counts = folder.turns()[-1].counters
+
+    assert (counts.accepted, counts.emitted, counts.acceptance_length) == (None, None, None)
+    assert Counters.total(turn.counters for turn in folder.turns()).accepted is None
+
+
+def test_a_counter_of_a_newer_version_is_named_and_left_out(tmp_path: Path) -> None:
+    """The others are read."""
+    folder = make_run(tmp_path)
+    before = folder.turns()
+    path = folder.path / "requests.jsonl"
+    counters = json.loads(path.read_text().splitlines()[-1])["counters"]
+    edit_last_line(path, {"counters": counters | {"surprise": 1}})
+
+    assert folder.turns() == before
+    assert folder.notices() == [
+        "requests.jsonl: fields of another version are not shown: counters.surprise"
+    ]
+
+
+def test_lines_of_schema_1_are_read_as_those_of_today(tmp_path: Path) -> None:
+    """Counters stood beside the rest there, and a pass was a round."""
+    folder = make_run(tmp_path)
+    path = folder.path / "requests.jsonl"
+    before, lines = folder.turns(), [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line |= {"round": line.pop("pass_index"), **line.pop("counters")}
+        del line["turns"], line["not_measured"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert folder.turns() == before
 
 
 def test_fields_of_a_newer_version_are_named_and_left_out(tmp_path: Path) -> None:

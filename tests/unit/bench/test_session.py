@@ -20,13 +20,15 @@ from eaglebench.store.run_folder import RunFolder
 from tests.fakes import ByteTokenizer, ScriptedBackend, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
 
-COUNTS = (
-    "question_id",
-    "turn",
-    "arm",
-    "counters.cached_tokens",
-    "output_token_ids",
-    "accepted_per_step",
+COUNTS = attrgetter(
+    *(
+        "question_id",
+        "turn",
+        "arm",
+        "counters.cached_tokens",
+        "output_token_ids",
+        "accepted_per_step",
+    )
 )
 
 
@@ -41,7 +43,7 @@ def run_toy(
 
 def facts(folder: RunFolder) -> list[tuple[object, ...]]:
     """What must not depend on how often a run was interrupted."""
-    found = [attrgetter(*COUNTS)(turn) for turn in folder.turns()]
+    found = [COUNTS(turn) for turn in folder.turns()]
     return sorted(found, key=str)
 
 
@@ -97,9 +99,8 @@ def test_every_question_turn_and_arm_is_recorded_once(tmp_path: Path) -> None:
 
     keys = [turn.key for turn in folder.turns()]
     assert len(keys) == len(set(keys)) == 16
-    assert all(
-        len(folder.steps()[turn.key]) == turn.counters.verify_steps for turn in folder.turns()
-    )
+    steps = folder.steps()
+    assert all(len(steps[turn.key]) == turn.counters.verify_steps for turn in folder.turns())
 
 
 def test_order_of_arms_turns_round(tmp_path: Path) -> None:

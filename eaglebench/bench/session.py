@@ -124,7 +124,7 @@ class Session:
             )
             self._digests[cell.cell_id] = self._question_digests(conversations)
             self._finished.check_questions(cell.cell_id, self._digests[cell.cell_id])
-        least = range(self.config.pair_range.least)
+        least = range(self.config.pass_range.least)
         self.progress.stage(
             "questions",
             sum(
@@ -149,13 +149,13 @@ class Session:
 
         Whether a pass is needed is asked when it is due. Only one cell's pools are held at a time.
         """
-        pairs = self.config.pair_range
-        for number in range(pairs.most):
-            if number >= pairs.least:
+        passes = self.config.pass_range
+        for number in range(passes.most):
+            if number >= passes.least:
                 work = [due for due in work if not self._is_precise(due[0])]
             for cell, conversations in work[::-1] if number % 2 else work:
                 tasks = self._tasks(cell, conversations, number)
-                if number >= pairs.least:
+                if number >= passes.least:
                     self.progress.extend(_size(tasks))
                 if tasks:
                     yield _Due(cell, number, tasks)

@@ -16,12 +16,21 @@ if TYPE_CHECKING:
     from eaglebench.bench.versions import Version
     from eaglebench.records.verdict import Judgement
 
-_SETTLED = ("-o", "--output-dir", "--pairs", "--resume", "--progress", "--format", "--dry-run")
+_SETTLED = (
+    "-o",
+    "--output-dir",
+    "--passes",
+    "--pairs",
+    "--resume",
+    "--progress",
+    "--format",
+    "--dry-run",
+)
 
 
 @click.command(
     cls=StatedCommand,
-    needs=always("ref_a", "ref_b", "pairs", "allowed", "strict", "output_dir")
+    needs=always("ref_a", "ref_b", "passes", "allowed", "strict", "output_dir")
     | {"precision": HAS_RANGE},
     context_settings={"ignore_unknown_options": True},
 )
@@ -29,7 +38,12 @@ _SETTLED = ("-o", "--output-dir", "--pairs", "--resume", "--progress", "--format
 @click.option("--b", "ref_b", required=True, metavar="REF", help="The version in question.")
 @click.argument("suite")
 @click.argument("run_options", nargs=-1, type=click.UNPROCESSED)
-@click.option("--pairs", default="8:40", show_default=True, help="Pairs of processes, LEAST:MOST.")
+@click.option(
+    *("--passes", "--pairs", "passes"),
+    default="8:40",
+    show_default=True,
+    help="Pairs of processes, LEAST:MOST.",
+)
 @click.option("--precision", default="1%", show_default=True, help="Half-width to stop at.")
 @click.option("--allowed", default="2%", show_default=True, help="Throughput that may be lost.")
 @click.option("--strict", is_flag=True, help="Exit with 4 where the times are too noisy to tell.")
@@ -40,7 +54,7 @@ def ab(
     suite: str,
     run_options: tuple[str, ...],
     *,
-    pairs: str,
+    passes: str,
     precision: str,
     allowed: str,
     strict: bool,
@@ -54,21 +68,21 @@ def ab(
     """
     from eaglebench.bench.versions import open_version
     from eaglebench.cli.console import stdout_console
-    from eaglebench.plan.pairs import PairRange, parse_share
+    from eaglebench.plan.passes import PassRange, parse_share
     from eaglebench.report.verdicts import render_judgement
 
     for option in _SETTLED:
         if any(given.split("=")[0] == option for given in run_options):
             raise UsageError(f"{option} of `run` is settled by `ab` itself")
     try:
-        pair_range = PairRange.parse(pairs)
+        pass_range = PassRange.parse(passes)
         width, loss = parse_share(precision), parse_share(allowed)
     except ValueError as error:
-        raise UsageError(f"--pairs, --precision or --allowed: {error}") from error
+        raise UsageError(f"--passes, --precision or --allowed: {error}") from error
     folder = Path(output_dir) / "ab" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{suite}"
     with open_version(ref_a, Path.cwd()) as a, open_version(ref_b, Path.cwd()) as b:
         arguments = (suite, *run_options)
-        ratios = _boots((a, b), arguments, folder, pair_range.least, pair_range.most, width)
+        ratios = _boots((a, b), arguments, folder, pass_range.least, pass_range.most, width)
     judgement = _judge(folder, (ref_a, ref_b), ratios, loss)
     render_judgement(judgement, stdout_console())
     return verdict_code(judgement.verdict, is_strict=strict)

@@ -11,7 +11,7 @@ from eaglebench.records.knobs import AGAIN
 @click.command(
     cls=StatedCommand,
     needs=always(
-        *("dtypes", "parallel", "arm", "pairs", "num_questions", "max_new_tokens"),
+        *("dtypes", "parallel", "arm", "passes", "num_questions", "max_new_tokens"),
         *("model", "page_size", "progress", "output_dir"),
     )
     | {"precision": HAS_RANGE},
@@ -22,7 +22,9 @@ from eaglebench.records.knobs import AGAIN
 )
 @click.option("--parallel", default="1", show_default=True, help="One or more, with commas.")
 @click.option("--arm", default="radix", show_default=True, help="The arm to run against itself.")
-@click.option("--pairs", default="8:40", show_default=True, help="Passes, LEAST:MOST.")
+@click.option(
+    *("--passes", "--pairs", "passes"), default="8:40", show_default=True, help="LEAST:MOST passes."
+)
 @click.option("--precision", default="1%", show_default=True, help="Half-width to stop at.")
 @click.option("-n", "--num-questions", type=int, help="Most questions.  [default: the suite's]")
 @click.option("--max-new-tokens", type=int, help="Most tokens of an answer.")

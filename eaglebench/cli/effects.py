@@ -32,7 +32,7 @@ def without(name: str) -> Need:
 
 HAS_RANGE = Need(
     FIXED_PASSES,
-    lambda given: ":" in given["pairs"],
+    lambda given: ":" in given["passes"],
 )
 
 

@@ -61,10 +61,14 @@ def _checked(ctx: click.Context, path: Path, values: Mapping[str, Any]) -> dict[
 
     options = {param.name: param for param in ctx.command.params if isinstance(param, click.Option)}
     known = sorted(str(name) for name in options if name not in {"config", "top_k"})
-    checked = {}
-    for name, value in underscored(values).items():
+    names = {_key(flag): str(o.name) for o in options.values() for flag in o.opts}
+    checked: dict[str, Any] = {}
+    for key, value in underscored(values).items():
+        name = names.get(key, key)
         if name not in known:
-            raise InputFileError(path, unknown_name(name, known))
+            raise InputFileError(path, unknown_name(key, known))
+        if name in checked:
+            raise InputFileError(path, f"{key}: {name} is given twice, by two of its names")
         option = options[name]
         if option.multiple:
             checked[name] = _as_repeated(value)
@@ -73,6 +77,10 @@ def _checked(ctx: click.Context, path: Path, values: Mapping[str, Any]) -> dict[
         else:
             checked[name] = value
     return checked
+
+
+def _key(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
 
 
 def _as_repeated(value: Any) -> list[Any]:

@@ -50,7 +50,7 @@ def _judge(candidate: ArmCounts, baseline: ArmCounts, allowed: float, alpha: flo
     least = min((noise.pairs if noise else 1) for noise in (mine, theirs))
     if mine is None or theirs is None or least < LEAST_PAIRS:
         which = "this run" if mine is None or mine.pairs < LEAST_PAIRS else "the baseline"
-        reason = f"{which} has fewer than {LEAST_PAIRS} passes; run with --pairs {LEAST_PAIRS}:40"
+        reason = f"{which} has fewer than {LEAST_PAIRS} passes; run with --passes {LEAST_PAIRS}:40"
         finding = found(candidate.key, "INCONCLUSIVE", reason, THROUGHPUT)
         return _Timed(replace(finding, allowed=allowed), None)
     difference = (mine.log_ratio_ppm - theirs.log_ratio_ppm) / PPM

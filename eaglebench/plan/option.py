@@ -50,7 +50,7 @@ class Need:
 
 
 ALWAYS = Need("", lambda _: True)
-FIXED_PASSES = "the number of passes is fixed; it decides between LEAST and MOST of --pairs"
+FIXED_PASSES = "the number of passes is fixed; it decides between LEAST and MOST of --passes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from eaglebench.plan.axes import AXES
 from eaglebench.plan.option import CACHE, OUTPUT, SAMPLING, SECTIONS, SESSION, Need, Option, flag_of
-from eaglebench.plan.run_config import RunConfig
+from eaglebench.plan.run_config import RunConfig, under_present_names
 from eaglebench.plan.run_fields import DRAWS_DRAFTS
 from eaglebench.records.knobs import BASELINE_ARM
 
@@ -128,4 +128,6 @@ def workload_of(config: Mapping[str, object]) -> dict[str, object]:
     """
     harmless = {n for n, option in config_options().items() if option.affects != "work"}
     harmless |= {"suite", "matrix"}  # compared by its digest, and cell by cell
-    return {name: value for name, value in config.items() if name not in harmless}
+    return {
+        name: value for name, value in under_present_names(config).items() if name not in harmless
+    }

@@ -1,5 +1,6 @@
 """Everything that decides what a run does, checked once and written into its record."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError, field_validator, model_validator
@@ -8,11 +9,13 @@ from eaglebench.errors import UsageError
 from eaglebench.plan.explain import explain_validation
 from eaglebench.plan.matrix import Limits
 from eaglebench.plan.option import flag_of
-from eaglebench.plan.pairs import PairRange, parse_share
+from eaglebench.plan.passes import PassRange, parse_share
 from eaglebench.plan.run_fields import EngineFields, QuestionFields
 from eaglebench.records.knobs import ARMS, base_arm
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
+FORMER_NAMES = {"pairs": "passes"}
+"""Fields as runs and suites of earlier versions call them."""
 _DTYPE_ALIASES = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
@@ -36,10 +39,10 @@ class RunConfig(QuestionFields, EngineFields):
             raise ValueError("an arm is named twice")
         return arms
 
-    @field_validator("pairs", mode="before")
+    @field_validator("passes", mode="before")
     @classmethod
-    def _check_pairs(cls, pairs: Any) -> str:
-        return str(PairRange.parse(str(pairs)))
+    def _check_passes(cls, passes: Any) -> str:
+        return str(PassRange.parse(str(passes)))
 
     @field_validator("precision", mode="before")
     @classmethod
@@ -85,9 +88,9 @@ class RunConfig(QuestionFields, EngineFields):
         return min(self.accept_threshold_single, self.accept_threshold_acc) < 1
 
     @property
-    def pair_range(self) -> PairRange:
-        """`pairs` as numbers."""
-        return PairRange.parse(self.pairs)
+    def pass_range(self) -> PassRange:
+        """`passes` as numbers."""
+        return PassRange.parse(self.passes)
 
     @property
     def limits(self) -> Limits:
@@ -107,6 +110,11 @@ def option_defaults() -> dict[str, Any]:
     return RunConfig(suite="").model_dump(mode="json")
 
 
+def under_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of any version, each by the name that it has now."""
+    return {FORMER_NAMES.get(name, name): value for name, value in values.items()}
+
+
 def make_run_config(values: dict[str, Any]) -> RunConfig:
     """A checked configuration.
 
@@ -114,7 +122,7 @@ def make_run_config(values: dict[str, Any]) -> RunConfig:
         UsageError: a value is unknown or impossible; the message names its flag.
     """
     try:
-        return RunConfig.model_validate(values)
+        return RunConfig.model_validate(under_present_names(values))
     except ValidationError as error:
         raise UsageError(_as_flags(explain_validation(error, RunConfig))) from error
 

@@ -46,7 +46,7 @@ FREE_ANSWERS = Need(
     lambda run: run.config.replay is None,
     is_fatal=False,
 )
-HAS_RANGE = Need(FIXED_PASSES, lambda run: run.config.pair_range.least < run.config.pair_range.most)
+HAS_RANGE = Need(FIXED_PASSES, lambda run: run.config.pass_range.least < run.config.pass_range.most)
 
 
 class EngineFields(BaseModel):
@@ -206,12 +206,13 @@ class EngineFields(BaseModel):
         bool,
         Option(section=SESSION, help="Write a torch profiler trace.", kind="flag", affects="time"),
     ] = False
-    pairs: Annotated[
+    passes: Annotated[
         str,
         Option(
             section=SESSION,
             help="Passes over the questions, LEAST:MOST; times need 8.",
-            aliases=("--num-runs", "--repeat", "--rounds"),
+            aliases=("--pairs", "--num-runs", "--repeat", "--rounds"),
+            environment=("EAGLEBENCH_PAIRS",),
             affects="time",
         ),
     ] = "1"

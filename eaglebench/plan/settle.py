@@ -10,7 +10,7 @@ from eaglebench.plan.matrix import MatrixSpec
 from eaglebench.plan.matrix_file import matrix_path, read_matrix_file
 from eaglebench.plan.option import flag_of
 from eaglebench.plan.options import SWITCHES
-from eaglebench.plan.run_config import RunConfig, make_run_config
+from eaglebench.plan.run_config import RunConfig, make_run_config, under_present_names
 from eaglebench.plan.suite import Suite
 from eaglebench.records.knobs import BASELINE_ARM
 
@@ -24,7 +24,7 @@ def settle(given: Mapping[str, Any], suite: Suite) -> RunConfig:
     Raises:
         UsageError: something given is unknown, impossible or contradicts something else.
     """
-    defaults = _suite_defaults(suite)
+    given, defaults = under_present_names(given), _suite_defaults(suite)
     values = {name: value for name, value in defaults.items() if name not in AXES}
     values |= {name: value for name, value in given.items() if name not in {*AXES, *SWITCHES}}
     if values.get("algorithm") is not None:
@@ -39,10 +39,11 @@ def settle(given: Mapping[str, Any], suite: Suite) -> RunConfig:
 
 def _suite_defaults(suite: Suite) -> dict[str, Any]:
     known = [*RunConfig.model_fields, *AXES]
-    for name in suite.defaults:
+    defaults = under_present_names(suite.defaults)
+    for name in defaults:
         if name not in known:
             raise UsageError(f"suite {suite.name}, defaults: {unknown_name(name, known)}")
-    return dict(suite.defaults)
+    return defaults
 
 
 def _arms(given: Mapping[str, Any], arms: Any) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ LENGTHS = (
 )
 UNREPEATED = (
     "cells ran one after the other, so there is no interval, and a machine that was slower for a "
-    "while looks like a slower cell; --pairs 8 would tell"
+    "while looks like a slower cell; --passes 8 would tell"
 )
 
 

@@ -41,7 +41,7 @@ SETTINGS = {
     ),
     "batched": Setting(
         {"max_total_tokens": 256, "page_size": 4, "parallel": 2},
-        {"arms": ("radix", "no-lookahead", "kv-reuse", "no-cache"), "pairs": "2"},
+        {"arms": ("radix", "no-lookahead", "kv-reuse", "no-cache"), "passes": "2"},
     ),
 }
 

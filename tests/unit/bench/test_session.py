@@ -351,7 +351,7 @@ def test_noise_is_measured_on_the_runs_own_prompts(tmp_path: Path) -> None:
 
 def test_rounds_repeat_from_the_same_caches(tmp_path: Path) -> None:
     """Every pass gives the same counts, and the order of arms goes on turning round."""
-    folder = run_toy(tmp_path, pairs="3")
+    folder = run_toy(tmp_path, passes="3")
 
     assert {turn.pass_index for turn in folder.turns()} == {0, 1, 2}
     for turn in folder.turns():
@@ -372,7 +372,7 @@ def test_rounds_stop_when_times_are_precise(tmp_path: Path) -> None:
         asked.append(1 + max(block.pass_index for block in folder.blocks()))
         return asked[-1] == 4
 
-    folder = run_toy(tmp_path, pairs="2:9", is_precise=is_precise)
+    folder = run_toy(tmp_path, passes="2:9", is_precise=is_precise)
 
     assert asked == [2, 3, 4]
     assert {block.pass_index for block in folder.blocks()} == {0, 1, 2, 3}
@@ -386,7 +386,7 @@ def test_rounds_go_through_all_cells_in_turn(tmp_path: Path) -> None:
     folder = run_toy(
         tmp_path,
         cells=cells,
-        pairs="2:3",
+        passes="2:3",
         is_precise=lambda _folder, cell_id: cell_id == first,
     )
 

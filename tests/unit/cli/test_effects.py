@@ -41,7 +41,7 @@ IN_VAIN: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     ("run tiny --num-steps 0", ("--eagle-topk", "4"), "nothing is drafted", ("--num-steps", "2")),
     ("run tiny --num-steps 0", ("--draft-model", "x"), "nothing is drafted", ("--num-steps", "2")),
     ("run tiny", ("--preallocate-tokens", "9"), "no cell", ("--preallocation", "covered")),
-    ("run tiny", ("--precision", "2%"), "passes is fixed", ("--pairs", "2:4")),
+    ("run tiny", ("--precision", "2%"), "passes is fixed", ("--passes", "2:4")),
     ("run tiny --pairs 8", ("--precision", "2%"), "passes is fixed", ()),
     ("run tiny", ("--question-field", "prompt=text"), "--question-file", ()),
     ("run tiny --arms radix", ("--no-baseline-arm",), "no-cache is not among", ()),

@@ -128,7 +128,7 @@ def test_noisy_times_fail_only_when_strict() -> None:
     assert judged("gate", "--fail-on", "throughput:2%")[0] == 0
     status, out, _ = judged("gate", "--fail-on", "throughput:2%", "--strict")
     assert status == 4
-    assert "--pairs 8:40" in " ".join(out.split())
+    assert "--passes 8:40" in " ".join(out.split())
 
 
 def test_ci_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -249,3 +249,22 @@ def test_a_matrix_that_ships_goes_by_name() -> None:
         "page16-chunkoff",
         "page16-chunk64",
     ]
+
+
+def test_files_take_every_name_of_an_option(tmp_path: Path) -> None:
+    """A key may be any name of the option, such as an earlier one, but only one of them."""
+    config = tmp_path / "s.toml"
+    config.write_text('pairs = "4:2"\n')
+    status, _, err = dry_run("--config", str(config))
+    assert (status, "--passes" in err) == (2, True)
+
+    config.write_text('pairs = "2"\npasses = "3"\n')
+    status, _, err = dry_run("--config", str(config))
+    assert status != 0
+    assert "given twice" in err
+
+
+def test_the_environment_takes_the_earlier_name_of_passes() -> None:
+    """`EAGLEBENCH_PAIRS` is read where `EAGLEBENCH_PASSES` is not set."""
+    status, _, err = dry_run(env={"EAGLEBENCH_PAIRS": "4:2"})
+    assert (status, "--passes" in err) == (2, True)

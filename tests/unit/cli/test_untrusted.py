@@ -179,12 +179,12 @@ def test_a_reset_that_does_nothing_is_no_measurement(runtimes: list[ScriptedRunt
     """Later passes find what the first one left, which their cached tokens tell."""
     runtimes.append(_Remembering())
 
-    status, out, _ = invoke(*RUN, "--max-new-tokens", "12", "--pairs", "3")
+    status, out, _ = invoke(*RUN, "--max-new-tokens", "12", "--passes", "3")
 
     assert status == 5
     assert "radix: passes did not start from empty caches" in out
     assert "no-cache: passes" not in out
-    assert invoke(*RUN, "--max-new-tokens", "12", "--pairs", "3")[0] == 0
+    assert invoke(*RUN, "--max-new-tokens", "12", "--passes", "3")[0] == 0
 
 
 def test_two_runs_may_end_at_once(tmp_path: Path) -> None:

@@ -107,3 +107,9 @@ def test_an_option_is_work_unless_its_declaration_says_otherwise() -> None:
 def test_every_field_has_its_option() -> None:
     """A field that could not be set would be a setting nobody knows of."""
     assert set(RunConfig.model_fields) - set(config_options()) == {"suite", "matrix"}
+
+
+def test_former_names_are_read() -> None:
+    """Runs, suites and callers that say `pairs` mean passes, and are comparable as before."""
+    assert make_run_config({"suite": "toy", "pairs": "2:4"}).passes == "2:4"
+    assert workload_of({"pairs": "8", "seed": 1}) == {"seed": 1}

@@ -82,7 +82,7 @@ def test_every_shape_has_its_cost(tmp_path: Path) -> None:
 
 def test_repeated_passes_bring_intervals(tmp_path: Path) -> None:
     """With two passes and more, times carry an interval and the second sentence counts passes."""
-    table = table_of(make_swept(tmp_path, cells=make_cells(), pairs="3"), "sweep")
+    table = table_of(make_swept(tmp_path, cells=make_cells(), passes="3"), "sweep")
 
     assert all("+-" in text for text in column(table, "token/s"))
     assert table.remarks[0].startswith("fastest is ")

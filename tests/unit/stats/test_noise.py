@@ -14,7 +14,7 @@ def make_run(root: Path) -> MeasuredRun:
     """Radix beside itself, three passes."""
     folder = make_folder(root)
     arms = ("radix", "radix:again")
-    make_session(ScriptedRuntime(), folder, make_talks(2), arms=arms, pairs="3").run()
+    make_session(ScriptedRuntime(), folder, make_talks(2), arms=arms, passes="3").run()
     return measured_run(folder)
 
 

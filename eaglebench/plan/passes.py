@@ -8,14 +8,14 @@ _SHARE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 
 
 @dataclass(frozen=True, slots=True)
-class PairRange:
+class PassRange:
     """Fewest and most passes over the questions; each pass pairs every arm with `no-cache`."""
 
     least: int
     most: int
 
     @classmethod
-    def parse(cls, text: str) -> "PairRange":
+    def parse(cls, text: str) -> "PassRange":
         """`8:40`, or `8` for exactly eight.
 
         Raises:

@@ -9,11 +9,11 @@ from eaglebench.gate.arms import judge_runs
 from eaglebench.gate.comparable import exact_differences, workload_differences
 from eaglebench.gate.finding import doubt_findings, refused
 from eaglebench.plan.options import workload_of
-from eaglebench.records.measured import MeasuredRun, MeasuredTurn
+from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.run_pair import PairedRow
 from eaglebench.stats.bootstrap import length_interval
-from eaglebench.stats.difference import Side, make_difference
+from eaglebench.stats.difference import Side, make_difference, sides_of
 from eaglebench.stats.snapshot import make_snapshot, question_counts
 from eaglebench.stats.trust import doubts_of
 from eaglebench.store.run_folder import RunFolder
@@ -80,17 +80,9 @@ def _why_not(earlier: MeasuredRun, later: MeasuredRun, *, across_environments: b
 
 def _sides(run: MeasuredRun, renamed: Mapping[str, str]) -> dict[tuple[str, str], Side]:
     names = names_of((turn.arm for turn in run.turns), renamed, f"run {run.run_id}")
-    turns: dict[tuple[str, str], list[MeasuredTurn]] = {}
-    for turn in run.turns:
-        if turn.pass_index == 0 and turn.arm in names:
-            turns.setdefault((turn.cell_id, turn.arm), []).append(turn)
-    return {
-        (cell_id, names[arm]): Side(
-            turns=tuple(mine),
-            blocks=tuple(b for b in run.blocks if (b.cell_id, b.arm) == (cell_id, arm)),
-        )
-        for (cell_id, arm), mine in turns.items()
-    }
+    first = (turn for turn in run.turns if turn.pass_index == 0 and turn.arm in names)
+    sides = sides_of(first, run.blocks)
+    return {(cell_id, names[arm]): side for (cell_id, arm), side in sides.items()}
 
 
 def _left_out(

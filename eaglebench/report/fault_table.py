@@ -17,7 +17,7 @@ from eaglebench.report.phrases import (
 from eaglebench.report.rows import Row
 from eaglebench.report.text_table import TextTable
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.drafts import count_other_drafts
+from eaglebench.stats.prefix import count_other_drafts
 
 COLUMNS = (
     *("fault", "verdict", "accept. length", "change"),

@@ -8,9 +8,8 @@ from typing import Any
 from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import BASELINE_ARM, FAULT_ARMS
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
-from eaglebench.stats.acceptance import Speed, acceptance_by_position
-from eaglebench.stats.difference import Difference, Side, make_difference
-from eaglebench.stats.occupancy import occupancy
+from eaglebench.stats.acceptance import Speed, acceptance_by_position, occupancy
+from eaglebench.stats.difference import Difference, make_difference, sides_of
 from eaglebench.stats.tau import Tau
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 
@@ -68,12 +67,10 @@ def make_rows(
     Counts are those of the first pass (the others repeat it), times those of all passes.
     """
     turns = [turn for turn in turns if turn.pass_index == 0]
-    names = list(dict.fromkeys((turn.cell_id, turn.arm) for turn in turns))
-    sides = {name: _side(name, turns, blocks) for name in names}
+    sides = sides_of(turns, blocks)
     asked, failed = _asked(turns), _asked(turn for turn in turns if turn.error is not None)
     rows = []
-    for cell_id, arm in names:
-        mine = sides[cell_id, arm]
+    for (cell_id, arm), mine in sides.items():
         differences = tuple(
             make_difference(
                 mine,
@@ -117,15 +114,6 @@ def _compared_with(arm: str) -> tuple[str, ...]:
     if arm == BASELINE_ARM:
         return ()
     return (BASELINE_ARM, CACHE) if arm in FAULT_ARMS else (BASELINE_ARM,)
-
-
-def _side(
-    name: tuple[str, str], turns: Sequence[MeasuredTurn], blocks: Sequence[MeasuredBlock]
-) -> Side:
-    return Side(
-        turns=tuple(turn for turn in turns if (turn.cell_id, turn.arm) == name),
-        blocks=tuple(block for block in blocks if (block.cell_id, block.arm) == name),
-    )
 
 
 def questions_answered(row: Row) -> str:

@@ -3,18 +3,34 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log
+from typing import TypeVar
 
 from eaglebench.records.counters import Counters, share
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.records.observation import VerifyStep
 
+T = TypeVar("T", MeasuredTurn, MeasuredBlock)
+
 SHORT_CONTEXT = 256
 """Tokens of the shortest class of contexts."""
 
 
+def answered(turns: Iterable[MeasuredTurn]) -> list[MeasuredTurn]:
+    """Turns that ran and are measured."""
+    return [turn for turn in turns if turn.is_measured and turn.error is None]
+
+
+def by_arm(records: Iterable[T]) -> dict[tuple[str, str], list[T]]:
+    """What each cell and arm recorded, in order."""
+    grouped: dict[tuple[str, str], list[T]] = {}
+    for record in records:
+        grouped.setdefault((record.cell_id, record.arm), []).append(record)
+    return grouped
+
+
 def pool(turns: Iterable[MeasuredTurn]) -> Counters:
     """Sum the counts of turns that ran and are measured."""
-    return Counters.total(t.counters for t in turns if t.is_measured and t.error is None)
+    return Counters.total(turn.counters for turn in answered(turns))
 
 
 def accepted_at(turns: Sequence[MeasuredTurn]) -> tuple[int, ...]:
@@ -51,9 +67,8 @@ def acceptance_by_context(turns: Sequence[MeasuredTurn]) -> tuple[ContextLength,
 
     A head with a small window or other rotary angles than it was trained with fades here.
     """
-    chosen = [turn for turn in turns if turn.is_measured and turn.error is None]
     classes: dict[int, list[VerifyStep]] = {}
-    for step in (step for turn in chosen for step in turn.steps):
+    for step in (step for turn in answered(turns) for step in turn.steps):
         below = SHORT_CONTEXT
         while step.position >= below:
             below *= 2
@@ -65,8 +80,7 @@ def acceptance_by_context(turns: Sequence[MeasuredTurn]) -> tuple[ContextLength,
 
 
 def _steps_with_drafts(turns: Sequence[MeasuredTurn]) -> list[VerifyStep]:
-    chosen = [turn for turn in turns if turn.is_measured and turn.error is None]
-    return [step for turn in chosen for step in turn.steps if step.drafted_ids]
+    return [step for turn in answered(turns) for step in turn.steps if step.drafted_ids]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +120,17 @@ def speed(blocks: Sequence[MeasuredBlock]) -> Speed | None:
         mixed_share=sum(block.times.mixed_s for block in blocks) / wall_s,
         wall_s=wall_s,
     )
+
+
+def occupancy(blocks: Iterable[MeasuredBlock]) -> float | None:
+    """Running requests over those that may run, in the mean over steps; None if not recorded."""
+    taken = places = 0
+    for block in blocks:
+        if block.times.running_rows is None or block.parallel is None:
+            return None
+        taken += block.times.running_rows
+        places += block.times.num_steps * block.parallel
+    return taken / places if places else None
 
 
 def split_ratio(mine: Speed | None, theirs: Speed | None) -> tuple[float, float, float] | None:

@@ -1,11 +1,12 @@
 """An arm against another one of the same questions: everything that can be said about the two."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from eaglebench.records.counters import Counters
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
-from eaglebench.stats.acceptance import Speed, pool, speed, split_ratio
+from eaglebench.stats.acceptance import Speed, by_arm, pool, speed, split_ratio
 from eaglebench.stats.pairing import Pair, PairClass, pair_turns
 from eaglebench.stats.signflip import sign_flip_p_value
 from eaglebench.stats.tau import CloseShares, Tau, close_shares
@@ -28,6 +29,17 @@ class Side:
     def speed(self) -> Speed | None:
         """Throughput over all blocks."""
         return speed(self.blocks)
+
+
+def sides_of(
+    turns: Iterable[MeasuredTurn], blocks: Iterable[MeasuredBlock]
+) -> dict[tuple[str, str], Side]:
+    """Sides by cell and arm, in the order in which they first have a turn."""
+    timed = by_arm(blocks)
+    return {
+        key: Side(turns=tuple(mine), blocks=tuple(timed.get(key, ())))
+        for key, mine in by_arm(turns).items()
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from hashlib import sha256
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
 from eaglebench.records.snapshot import PPM, ArmCounts, ArmNoise, QuestionCounts, Snapshot
-from eaglebench.stats.acceptance import accepted_at, pool, speed
+from eaglebench.stats.acceptance import accepted_at, answered, by_arm, pool, speed
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 from eaglebench.stats.trust import doubts_of
 
@@ -19,8 +19,7 @@ def make_snapshot(run: MeasuredRun, workload: Mapping[str, object]) -> Snapshot:
 
     `workload` are those of its options that decide what is computed.
     """
-    first = [turn for turn in run.turns if turn.pass_index == 0]
-    names = list(dict.fromkeys((turn.cell_id, turn.arm) for turn in first))
+    first = by_arm(turn for turn in run.turns if turn.pass_index == 0)
     doubts = doubts_of(run)
     return Snapshot(
         name=run.run_id,
@@ -36,10 +35,10 @@ def make_snapshot(run: MeasuredRun, workload: Mapping[str, object]) -> Snapshot:
         questions_sha256=run.suite.get("questions_sha256"),
         arms=tuple(
             replace(
-                _arm([t for t in first if (t.cell_id, t.arm) == name], run.blocks, *name),
+                _arm(turns, run.blocks, *name),
                 doubts=tuple(doubt for doubt in doubts if (doubt.cell_id, doubt.arm) == name),
             )
-            for name in names
+            for name, turns in first.items()
         ),
     )
 
@@ -47,9 +46,8 @@ def make_snapshot(run: MeasuredRun, workload: Mapping[str, object]) -> Snapshot:
 def question_counts(turns: Iterable[MeasuredTurn]) -> tuple[QuestionCounts, ...]:
     """Questions of one cell and arm in the order in which they ended; failed turns are left out."""
     grouped: dict[str, list[MeasuredTurn]] = {}
-    for turn in turns:
-        if turn.is_measured and turn.error is None:
-            grouped.setdefault(turn.question_id, []).append(turn)
+    for turn in answered(turns):
+        grouped.setdefault(turn.question_id, []).append(turn)
     sums = {name: pool(mine) for name, mine in grouped.items()}
     return tuple(
         QuestionCounts(
@@ -86,7 +84,7 @@ def _noise(blocks: Sequence[MeasuredBlock], cell_id: str, arm: str) -> ArmNoise 
     if arm == BASELINE_ARM:
         return None
     estimate = estimate_ratio(pass_log_ratios(blocks, cell_id, arm, BASELINE_ARM))
-    rate = speed([b for b in blocks if (b.cell_id, b.arm) == (cell_id, arm)])
+    rate = speed(by_arm(blocks).get((cell_id, arm), []))
     if estimate is None or estimate.sd is None or rate is None:
         return None
     return ArmNoise(

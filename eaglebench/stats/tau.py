@@ -14,6 +14,7 @@ from typing import Literal
 from eaglebench.records.measured import MeasuredTurn
 from eaglebench.records.models import NumericNoise
 from eaglebench.records.observation import VerifyStep
+from eaglebench.stats.acceptance import answered
 
 Side = Literal["target", "draft"]
 GAP_FACTOR = 10
@@ -106,8 +107,7 @@ class CloseShares:
 
 def close_shares(turns: Sequence[MeasuredTurn], tau: Tau) -> CloseShares:
     """Of all choices in verify steps of turns that ran and are measured."""
-    chosen = [turn for turn in turns if turn.is_measured and turn.error is None]
-    steps = [step for turn in chosen for step in turn.steps]
+    steps = [step for turn in answered(turns) for step in turn.steps]
     limit = tau.limit("target")
     return CloseShares(
         target=_share([gap < limit for step in steps for gap in step.target_gaps]),

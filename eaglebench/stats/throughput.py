@@ -11,6 +11,7 @@ from math import expm1, log
 from typing import Any
 
 from eaglebench.records.measured import MeasuredBlock
+from eaglebench.stats.acceptance import by_arm
 from eaglebench.stats.resampling import RESAMPLES, SEED
 
 ALPHA = 0.01
@@ -54,11 +55,8 @@ def pass_log_ratios(
     blocks: Sequence[MeasuredBlock], cell_id: str, arm: str, other: str
 ) -> list[float]:
     """One log-ratio for each pass in which both arms ran the same blocks."""
-    mine, theirs = (
-        [block for block in blocks if (block.cell_id, block.arm) == (cell_id, name)]
-        for name in (arm, other)
-    )
-    return paired_log_ratios(mine, theirs)
+    arms = by_arm(blocks)
+    return paired_log_ratios(arms.get((cell_id, arm), []), arms.get((cell_id, other), []))
 
 
 def paired_log_ratios(

@@ -11,7 +11,7 @@ from eaglebench.records.counters import Counters
 from eaglebench.records.doubt import EVERYWHERE, Doubt, DoubtKind
 from eaglebench.records.knobs import CACHE_ARMS, base_arm
 from eaglebench.records.measured import MeasuredRun, MeasuredTurn
-from eaglebench.stats.acceptance import pool
+from eaglebench.stats.acceptance import answered, by_arm, pool
 
 LEAST_STEPS = 32
 """Fewer verify steps say nothing about a drafter."""
@@ -29,10 +29,7 @@ Place = tuple[str, str]
 
 def doubts_of(run: MeasuredRun) -> list[Doubt]:
     """Everything that speaks against a run, the gravest kinds of each cell and arm first."""
-    places: dict[Place, list[MeasuredTurn]] = {}
-    for turn in run.turns:
-        places.setdefault((turn.cell_id, turn.arm), []).append(turn)
-    found = [doubt for place, turns in places.items() for doubt in _doubts(place, turns)]
+    found = [doubt for place, turns in by_arm(run.turns).items() for doubt in _doubts(place, turns)]
     if not run.turns:
         found.append(_doubt("nothing", (EVERYWHERE, EVERYWHERE), "nothing was measured"))
     if run.status != "done":
@@ -44,16 +41,16 @@ def doubts_of(run: MeasuredRun) -> list[Doubt]:
 def _doubts(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
     """Of one cell and arm; counts are those of the first pass, as everywhere."""
     first = [turn for turn in turns if turn.pass_index == 0]
-    answered = [turn for turn in first if turn.is_measured and turn.error is None]
+    measured = answered(first)
     found = [*_failed(place, turns), *_cut_short(place, turns)]
-    if not answered:
+    if not measured:
         found.append(_doubt("nothing", place, "no question was answered"))
-    elif all(turn.counters.verify_steps == 0 for turn in answered):
+    elif all(turn.counters.verify_steps == 0 for turn in measured):
         text = (
             "no verify step, so there is no acceptance length; answers end with their first token"
         )
         found.append(_doubt("no-steps", place, text))
-    found += _lost_steps(place, answered)
+    found += _lost_steps(place, measured)
     found += _changed_passes(place, first, turns)
     found += _idle(place, first)
     return found
@@ -82,13 +79,13 @@ def _cut_short(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
     return found
 
 
-def _lost_steps(place: Place, answered: Sequence[MeasuredTurn]) -> list[Doubt]:
+def _lost_steps(place: Place, measured: Sequence[MeasuredTurn]) -> list[Doubt]:
     """Turns know how many verify steps they took; what each of them did is written beside them."""
-    lost = [turn for turn in answered if len(turn.steps) < (turn.counters.verify_steps or 0)]
+    lost = [turn for turn in measured if len(turn.steps) < (turn.counters.verify_steps or 0)]
     if not lost:
         return []
     text = (
-        f"the verify steps of {len(lost)} of {len(answered)} turns are missing in the run's folder "
+        f"the verify steps of {len(lost)} of {len(measured)} turns are missing in the run's folder "
         "(steps.jsonl, steps.parquet): positions and near-ties are not known"
     )
     return [_doubt("lost-steps", place, text, lost)]

@@ -8,7 +8,7 @@ import pytest
 from eaglebench.bench.block import BLOCK_DEPTH, make_blocks
 from eaglebench.records.measured import MeasuredBlock
 from eaglebench.records.observation import StepTimes
-from eaglebench.stats.occupancy import occupancy
+from eaglebench.stats.acceptance import occupancy
 from eaglebench.store.decode import measured_blocks
 from tests.fakes import ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talks

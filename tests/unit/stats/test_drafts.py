@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eaglebench.records.measured import MeasuredTurn
-from eaglebench.stats.drafts import OtherDrafts, count_other_drafts
+from eaglebench.stats.prefix import OtherDrafts, count_other_drafts
 from eaglebench.store.decode import measured_turns
 from tests.fakes import ScriptedRuntime
 from tests.sessions import make_folder, make_session, make_talk

@@ -10,9 +10,8 @@ import pytest
 
 from eaglebench.records.measured import MeasuredTurn
 from eaglebench.records.observation import VerifyStep
-from eaglebench.stats.drafts import OtherDrafts, count_other_drafts
 from eaglebench.stats.pairing import PairClass, Parting, first_parting, pair_turns
-from eaglebench.stats.prefix import common_prefix
+from eaglebench.stats.prefix import OtherDrafts, common_prefix, count_other_drafts
 from eaglebench.stats.tau import Side, Tau
 from tests.turns import make_step, make_turn
 

@@ -1,10 +1,12 @@
 """Limits of exact metrics: what was typed, in whole numbers for counts, and said in the finding."""
 
+from dataclasses import replace
+
 import pytest
 
 from eaglebench.errors import UsageError
 from eaglebench.gate.counts import judge_counts, limit_of
-from eaglebench.gate.policy import Policy, parse_rules
+from eaglebench.gate.policy import EXACT_RULES, Policy, parse_rules
 from tests.snapshots import make_arm, make_question
 
 
@@ -92,3 +94,18 @@ def test_a_rule_reads_as_it_was_typed() -> None:
 
     assert tuple(rule.text for rule in parse_rules(typed)) == typed
     assert limit_of(parse_rules(["al:0.02"])[0], 2.0, 2.0).share == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize("lacking", ["candidate", "baseline"])
+@pytest.mark.parametrize("name", ["evictions", "verify_steps", "emitted"])
+def test_a_count_that_one_side_did_not_measure_is_not_zero(lacking: str, name: str) -> None:
+    """Neither it nor the acceptance length made of it is judged."""
+    whole = make_arm()
+    part = replace(whole, counters={n: v for n, v in whole.counters.items() if n != name})
+    mine, theirs = (part, whole) if lacking == "candidate" else (whole, part)
+
+    found = {each.metric for each in judge_counts(mine, theirs, Policy(rules=EXACT_RULES))}
+
+    assert name not in found
+    assert ("al" in found) == (name == "evictions")
+    assert "target_forwards" in found

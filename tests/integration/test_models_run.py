@@ -87,7 +87,7 @@ def accepted_in(folder: Path) -> int:
     """Drafts that the no-cache arm of a run accepted."""
     (path,) = folder.glob("runs/*/requests.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return sum(line["accepted"] for line in lines if line["arm"] == "no-cache")
+    return sum(line["counters"]["accepted"] for line in lines if line["arm"] == "no-cache")
 
 
 def test_given_layers_feed_the_head(tmp_path: Path) -> None:

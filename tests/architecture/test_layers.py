@@ -63,7 +63,7 @@ def training_imports(source: Source) -> list[str]:
     return [
         f"{source.name}:{item.line} imports {item.module}"
         for item in imports_of(source.tree)
-        if item.module.startswith("eaglebench.training")
+        if f"{item.module}.{item.name}.".startswith("eaglebench.training.")
     ]
 
 
@@ -174,6 +174,7 @@ def test_imports_are_absolute() -> None:
         ("eaglebench/stats/x.py", "def f():\n    import eaglebench.store.lines", forbidden_imports),
         ("eaglebench/report/x.py", "from eaglebench import bench", forbidden_imports),
         ("eaglebench/cli/x.py", "from eaglebench.training import card", training_imports),
+        ("eaglebench/cli/x.py", "from eaglebench import training", training_imports),
         ("eaglebench/store/x.py", "def f():\n    from torch import nn", heavy_imports),
         ("eaglebench/kv/keys.py", "import torch.nn", heavy_imports),
         ("eaglebench/kv/x.py", "from eaglebench.kv.pages import _runs", private_imports),

@@ -8,7 +8,7 @@ from tests.architecture.source import ROOT, imports_of, sources
 DECISIONS = ROOT / "docs" / "decisions" / "0001-dependencies.md"
 IMPORT_NAMES = {"py-cpuinfo2": "cpuinfo", "pyyaml": "yaml"}
 """Where the name of a distribution is not the one of its package."""
-NOT_IMPORTED = {"pandas": "what pyarrow's tables become in `to_pandas`"}
+NOT_IMPORTED: dict[str, str] = {}
 """Asked for although no module names it, with the reason."""
 
 

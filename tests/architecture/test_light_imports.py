@@ -86,6 +86,14 @@ def test_a_plain_format_loads_no_terminal_and_no_charts(name: str) -> None:
     assert [other for other in ("rich", "plotly") if other in loaded] == []
 
 
+def test_importing_the_package_loads_nothing() -> None:
+    """`import eaglebench` costs no torch, no pandas, no pydantic; using it does."""
+    code = "import json, sys, eaglebench; print(json.dumps(sorted(sys.modules)))"
+    loaded = json.loads(run_python("-c", code))
+
+    assert [name for name in (*HEAVY, "pydantic", "numpy", "click") if name in loaded] == []
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["help", "aliases"]])
 def test_help_comes_at_once(arguments: list[str]) -> None:
     """Help is printed by a fresh process without a noticeable wait."""

@@ -1,0 +1,106 @@
+"""A stored run as values: its document for people, its data frames for a notebook."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from eaglebench.bench.documents import load_document
+from eaglebench.records.doubt import Doubt
+from eaglebench.report.document import ReportDocument
+from eaglebench.store.run_folder import RunFolder, find_run
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+DEFAULT_OUTPUT = "results"
+
+
+class Run:
+    """A run on disk; what is asked of it is read once.
+
+    In data frames a value that was not measured is `<NA>`, never 0.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @property
+    def run_id(self) -> str:
+        """Its name among the runs."""
+        return self.folder.run_id
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self.folder.path
+
+    @cached_property
+    def document(self) -> ReportDocument:
+        """Rows, verdicts, remarks and doubts; raises NothingMeasuredError without a finished turn."""
+        return load_document(self.folder)
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """What speaks against trusting it."""
+        return self.document.doubts
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether it is a measurement at all."""
+        return not any(doubt.is_fatal for doubt in self.doubts)
+
+    @cached_property
+    def turns(self) -> "DataFrame":
+        """One row a turn, counters as columns; see `docs/record-format.md`."""
+        return _frame(map(_flat, self.folder.turns()))
+
+    @cached_property
+    def steps(self) -> "DataFrame":
+        """One row a verify step."""
+        return _frame(_flat(step) for steps in self.folder.steps().values() for step in steps)
+
+    @cached_property
+    def blocks(self) -> "DataFrame":
+        """One row a timed block of an arm."""
+        return _frame(map(_flat, self.folder.blocks()))
+
+    @cached_property
+    def cells(self) -> "DataFrame":
+        """One row a cell and arm: what the run's table shows."""
+        return _frame(row.as_dict() for row in self.document.rows)
+
+
+def open_run(run: "Run | Path | str", output_dir: Path | str | None = None) -> Run:
+    """A run by itself, id, path, `latest` or `latest~1`.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    return run if isinstance(run, Run) else Run(find_run(root_of(run, output_dir), str(run)))
+
+
+def root_of(run: "Run | Path | str", output_dir: Path | str | None) -> Path:
+    """Where runs and baselines are: as said, or where the run lies itself."""
+    if output_dir is None and isinstance(run, Run) and run.path.parent.name == "runs":
+        return run.path.parent.parent
+    return Path(output_dir or DEFAULT_OUTPUT)
+
+
+def _flat(record: BaseModel) -> dict[str, Any]:
+    """A record's fields, those of its parts among them."""
+    found: dict[str, Any] = {}
+    for name, value in record.model_dump().items():
+        found |= value if isinstance(value, dict) else {name: value}
+    return found
+
+
+def _frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":
+    import pandas as pd  # noqa: PLC0415  # slow to import; most commands need none
+
+    return pd.DataFrame(list(rows)).convert_dtypes()

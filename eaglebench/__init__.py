@@ -1,6 +1,6 @@
 """What prefix caching and paging do to EAGLE speculative decoding.
 
-`run`, `load`, `judge` and `compare` are what the command line uses (`docs/python.md`); importing
+`run`, `load`, `judge` and `compare` do what the commands do (`docs/python.md`); importing
 the package costs nothing before one of them is used.
 """
 

@@ -1,4 +1,4 @@
-"""What Python code and the command line ask for: run, load, judge, compare.
+"""What Python code asks for: run, load, judge, compare, by the use cases that the commands call.
 
 Options are those of `eaglebench run`, by the names of the table of options; errors are raised
 (`eaglebench.errors`), and nothing is printed.

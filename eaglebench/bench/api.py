@@ -17,6 +17,7 @@ from eaglebench.errors import UsageError
 from eaglebench.gate.policy import Policy, parse_rules
 from eaglebench.plan.option import Notice
 from eaglebench.progress import Progress, SilentProgress
+from eaglebench.records.flags import name_of
 from eaglebench.records.verdict import Finding, Judgement, Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.run_pair import PairedRow
@@ -211,7 +212,7 @@ def _given(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bool]]
     from eaglebench.plan.options import all_options, parameter_of  # noqa: PLC0415
 
     known = {name: each for name, each in all_options().items() if name not in _ELSEWHERE}
-    aliases = {_spelled(alias): name for name, each in known.items() for alias in each.aliases}
+    aliases = {name_of(alias): name for name, each in known.items() for alias in each.aliases}
     given, typed = {}, {}
     for name, value in options.items():
         if name not in known:
@@ -235,10 +236,6 @@ def _listed(value: Any) -> tuple[Any, ...]:
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",")]
     return tuple(dict.fromkeys(value)) if isinstance(value, Sequence) else (value,)
-
-
-def _spelled(flag: str) -> str:
-    return flag.removeprefix("--").replace("-", "_")
 
 
 def _renames(renamed: Renames) -> dict[str, str]:

@@ -6,6 +6,7 @@ from eaglebench.errors import InputFileError, NothingMeasuredError, UsageError
 from eaglebench.files import is_file, user_path
 from eaglebench.plan.replay import StoredTurn, read_replay_file
 from eaglebench.plan.run_config import RunConfig, make_run_config
+from eaglebench.records.flags import flag_of
 from eaglebench.store.run_folder import RunFolder, find_run
 
 
@@ -31,7 +32,7 @@ def folder_to_resume(output_dir: str, name: str, config: RunConfig) -> RunFolder
     folder = find_run(Path(output_dir), name)
     stored = stored_config(output_dir, name).model_dump(mode="json")
     wanted = config.model_dump(mode="json")
-    differing = [f"--{key.replace('_', '-')}" for key in wanted if wanted[key] != stored.get(key)]
+    differing = [flag_of(key) for key in wanted if wanted[key] != stored.get(key)]
     if differing:
         raise UsageError(
             f"run {folder.run_id} was made with other options: {', '.join(differing)}",

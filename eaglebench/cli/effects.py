@@ -11,7 +11,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from eaglebench.plan.option import ALWAYS, FIXED_PASSES, Need, check_effects, flag_of
+from eaglebench.plan.option import ALWAYS, FIXED_PASSES, Need, check_effects
+from eaglebench.records.flags import flag_of
 
 
 def always(*names: str) -> dict[str, Need]:

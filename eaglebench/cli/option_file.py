@@ -10,6 +10,7 @@ import click
 from eaglebench.cli.options import ListType
 from eaglebench.errors import InputFileError
 from eaglebench.files import is_file, kind_of
+from eaglebench.records.flags import name_of
 
 
 def apply_option_file(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
@@ -61,7 +62,7 @@ def _checked(ctx: click.Context, path: Path, values: Mapping[str, Any]) -> dict[
 
     options = {param.name: param for param in ctx.command.params if isinstance(param, click.Option)}
     known = sorted(str(name) for name in options if name not in {"config", "top_k"})
-    names = {_key(flag): str(o.name) for o in options.values() for flag in o.opts}
+    names = {name_of(flag): str(o.name) for o in options.values() for flag in o.opts}
     checked: dict[str, Any] = {}
     for key, value in underscored(values).items():
         name = names.get(key, key)
@@ -77,10 +78,6 @@ def _checked(ctx: click.Context, path: Path, values: Mapping[str, Any]) -> dict[
         else:
             checked[name] = value
     return checked
-
-
-def _key(flag: str) -> str:
-    return flag.removeprefix("--").replace("-", "_")
 
 
 def _as_repeated(value: Any) -> list[Any]:

@@ -18,9 +18,10 @@ from eaglebench.cli.options import (
     refuse_top_k,
 )
 from eaglebench.plan.axes import AXES
-from eaglebench.plan.option import SESSION, SPECULATION, Option, flag_of
+from eaglebench.plan.option import SESSION, SPECULATION, Option
 from eaglebench.plan.options import all_options, default_text
 from eaglebench.plan.suite import suite_names
+from eaglebench.records.flags import flag_of
 
 OPTION_FILE_HELP = (
     "File with options; also [tool.eaglebench] in pyproject.toml. A flag comes before "

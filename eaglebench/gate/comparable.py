@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from eaglebench.records.flags import flag_of
 from eaglebench.records.snapshot import ArmCounts, Snapshot
 
 PORTABLE_DTYPE = "float64"
@@ -114,8 +115,9 @@ def _other_model(name: str, candidate: Snapshot, baseline: Snapshot) -> str | No
     for digest, what in ((weights, "weights"), (config, "config")):
         if mine.get(digest) != theirs.get(digest):
             here, there = _short(mine.get(digest)), _short(theirs.get(digest))
-            option = f"--{name.replace('_', '-')}"
-            return f"{digest}: {here} here, {there} in the baseline (other {what} of {option})"
+            return (
+                f"{digest}: {here} here, {there} in the baseline (other {what} of {flag_of(name)})"
+            )
     return None
 
 

@@ -12,8 +12,9 @@ from eaglebench.plan.axes import AXES
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
 from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
 from eaglebench.plan.explain import unknown_name
-from eaglebench.plan.option import AxisValue, flag_of
+from eaglebench.plan.option import AxisValue
 from eaglebench.records.faults import FAULTS
+from eaglebench.records.flags import flag_of
 from eaglebench.records.generation import SamplingRule
 from eaglebench.records.knobs import (
     AUTO,

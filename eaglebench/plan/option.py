@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from eaglebench.errors import UsageError
+from eaglebench.records.flags import flag_of
 from eaglebench.records.knobs import EngineKnobs
 
 Kind = Literal["text", "int", "float", "flag", "choice", "numbers", "names", "pair"]
@@ -26,11 +27,6 @@ OUTPUT = "Output"
 LAST = 99
 SECTIONS = (MODELS, SPECULATION, CACHE, QUESTIONS, SAMPLING, ENGINE, SESSION, OUTPUT)
 """Of `run --help`, in its order."""
-
-
-def flag_of(name: str) -> str:
-    """`max_new_tokens` as it is typed."""
-    return f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ is compared by, and the pages of help are made from it.
 from collections.abc import Mapping
 
 from eaglebench.plan.axes import AXES
-from eaglebench.plan.option import CACHE, OUTPUT, SAMPLING, SECTIONS, SESSION, Need, Option, flag_of
+from eaglebench.plan.option import CACHE, OUTPUT, SAMPLING, SECTIONS, SESSION, Need, Option
 from eaglebench.plan.run_config import RunConfig, under_present_names
 from eaglebench.plan.run_fields import DRAWS_DRAFTS
+from eaglebench.records.flags import flag_of, name_of
 from eaglebench.records.knobs import BASELINE_ARM
 
 HAS_BASELINE_ARM = Need(
@@ -105,7 +106,7 @@ def all_options() -> dict[str, Option]:
 
 def parameter_of(name: str, option: Option) -> str:
     """The name of an option as a command has it: `labels` is typed as `--label`."""
-    return (option.flag or flag_of(name)).removeprefix("--").replace("-", "_")
+    return name_of(option.flag or flag_of(name))
 
 
 def default_text(name: str, option: Option) -> str:

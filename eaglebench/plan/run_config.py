@@ -8,9 +8,9 @@ from pydantic import ValidationError, field_validator, model_validator
 from eaglebench.errors import UsageError
 from eaglebench.plan.explain import explain_validation
 from eaglebench.plan.matrix import Limits
-from eaglebench.plan.option import flag_of
 from eaglebench.plan.passes import PassRange, parse_share
 from eaglebench.plan.run_fields import EngineFields, QuestionFields
+from eaglebench.records.flags import flag_of
 from eaglebench.records.knobs import ARMS, base_arm
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")

@@ -8,10 +8,10 @@ from eaglebench.plan.axes import AXES
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.matrix import MatrixSpec
 from eaglebench.plan.matrix_file import matrix_path, read_matrix_file
-from eaglebench.plan.option import flag_of
 from eaglebench.plan.options import SWITCHES
 from eaglebench.plan.run_config import RunConfig, make_run_config, under_present_names
 from eaglebench.plan.suite import Suite
+from eaglebench.records.flags import flag_of
 from eaglebench.records.knobs import BASELINE_ARM
 
 SPEC_TOKENS = "num_speculative_tokens"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eaglebench.errors import UsageError
+from eaglebench.records.flags import flag_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +61,13 @@ class TrainingRecipe:
         ):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise UsageError(f"{_flag(name)} is {value}; expected at least 1")
+                raise UsageError(f"{flag_of(name)} is {value}; expected at least 1")
         for name in ("two_turn_share", "level_decay", "held_out_share"):
             if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"{_flag(name)} is {getattr(self, name)}; expected 0 to 1")
+                raise UsageError(f"{flag_of(name)} is {getattr(self, name)}; expected 0 to 1")
         for name in ("matrix_rate", "other_rate"):
             if getattr(self, name) <= 0:
-                raise UsageError(f"{_flag(name)} is {getattr(self, name)}; expected more than 0")
+                raise UsageError(f"{flag_of(name)} is {getattr(self, name)}; expected more than 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +159,3 @@ class TrainingReport:
     coverage: float
     before: Acceptance
     after: Acceptance
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")

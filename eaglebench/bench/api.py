@@ -207,8 +207,7 @@ def _given(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bool]]
     Raises:
         UsageError: one is unknown, or another tool's name for one.
     """
-    from eaglebench.plan.axes import AXES  # noqa: PLC0415  # judging plans nothing
-    from eaglebench.plan.explain import unknown_name  # noqa: PLC0415
+    from eaglebench.plan.explain import unknown_name  # noqa: PLC0415  # judging plans nothing
     from eaglebench.plan.options import all_options, parameter_of  # noqa: PLC0415
 
     known = {name: each for name, each in all_options().items() if name not in _ELSEWHERE}
@@ -222,7 +221,7 @@ def _given(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bool]]
         option = known[name]
         if value is None or (option.kind == "flag" and value is False):
             continue
-        if name in AXES or name == "arms":
+        if option.is_joined:
             value = _listed(value)  # noqa: PLW2901
         elif option.kind == "choice":
             value = dict(option.synonyms).get(value, value)  # noqa: PLW2901

@@ -13,7 +13,6 @@ from eaglebench.cli.exit_codes import PASS, trust_code
 from eaglebench.cli.options import SectionedCommand, joined
 from eaglebench.cli.run_options import run_parameters
 from eaglebench.errors import UsageError
-from eaglebench.plan.axes import AXES
 from eaglebench.plan.draft_config import parse_draft_config
 from eaglebench.plan.options import all_options, parameter_of
 
@@ -28,7 +27,7 @@ def given_options(ctx: click.Context) -> dict[str, Any]:
         if ctx.get_parameter_source(parameter) in {None, ParameterSource.DEFAULT}:
             continue
         value = ctx.params[parameter]
-        if name in AXES or name == "arms":
+        if option.is_joined:
             value = joined(value)
         elif name == "draft_config":
             value = parse_draft_config(value)

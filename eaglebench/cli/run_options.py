@@ -17,7 +17,6 @@ from eaglebench.cli.options import (
     env_name,
     refuse_top_k,
 )
-from eaglebench.plan.axes import AXES
 from eaglebench.plan.option import SESSION, SPECULATION, Option
 from eaglebench.plan.options import all_options, default_text
 from eaglebench.plan.suite import suite_names
@@ -67,7 +66,7 @@ def _parameter(name: str, option: Option) -> AliasedOption:
         envvar=(variables if option.environment else variables[0])
         if option.in_environment
         else None,
-        **_typed(name, option),
+        **_typed(option),
     )
 
 
@@ -76,25 +75,21 @@ def _help(name: str, option: Option) -> str:
     return f"{option.help}  [default: {default}]" if default else option.help
 
 
-def _typed(name: str, option: Option) -> dict[str, Any]:
+def _typed(option: Option) -> dict[str, Any]:
     """What click makes of the words typed."""
-    if name in AXES:
-        axis = AXES[name]
-        kind = ListType(str, axis.words) if option.kind == "names" else ListType(int, axis.words)
-        return {"type": kind, "multiple": True}
-    if name == "resume":  # alone it is the latest run
-        return {"is_flag": False, "flag_value": "latest"}
     repeated = {"multiple": option.is_repeated}
+    if option.alone is not None:
+        return {"is_flag": False, "flag_value": option.alone}
     match option.kind:
         case "flag":
             return {"is_flag": True}
         case "choice" if option.synonyms:
             return {"type": WordType(option.words, dict(option.synonyms))}
         case "choice":
-            return {"type": click.Choice(option.words, case_sensitive=name != "algorithm")}
+            return {"type": click.Choice(option.words, case_sensitive=option.is_case_sensitive)}
         case "numbers" | "names":
-            kind = ListType(int) if option.kind == "numbers" else ListType(str, option.words)
-            return {"type": kind, **repeated}
+            kind = int if option.kind == "numbers" else str
+            return {"type": ListType(kind, option.words), **repeated}
         case "pair":
             return {"type": PairType(), "multiple": True}
         case "text" if option.words:

@@ -33,7 +33,7 @@ def _window(knobs: EngineKnobs) -> str:
 
 AXES: dict[str, Axis] = {
     "page_size": Axis(
-        option=Option(section=CACHE, help="Slots a page.", default="1", aliases=("--block-size",)),
+        option=Option(section=CACHE, help="Slots a page.", aliases=("--block-size",)),
         least=1,
         knob="page_size",
         spell=lambda knobs: f"page{knobs.page_size}",
@@ -69,7 +69,6 @@ AXES: dict[str, Axis] = {
         option=Option(
             section=SPECULATION,
             help="Branches a level; 1 is a chain.",
-            default="1",
             aliases=("--speculative-eagle-topk", "--topk"),
             needs=(DRAFTS,),
         ),
@@ -79,7 +78,6 @@ AXES: dict[str, Axis] = {
         option=Option(
             section=SPECULATION,
             help="Levels of a draft.",
-            default="2",
             aliases=("--speculative-num-steps", "--steps"),
         ),
         least=0,
@@ -106,14 +104,12 @@ AXES: dict[str, Axis] = {
         least=0,
     ),
     "preallocation": Axis(
-        option=Option(
-            section=CACHE, help="none, lookahead-blocks or covered.", kind="names", default="none"
-        ),
+        option=Option(section=CACHE, help="none, lookahead-blocks or covered."),
         words=PREALLOCATIONS,
         knob="preallocation",
     ),
     "preallocate_tokens": Axis(
-        option=Option(section=CACHE, help="What it aims at.", default="64", needs=(PREALLOCATES,)),
+        option=Option(section=CACHE, help="What it aims at.", needs=(PREALLOCATES,)),
         least=1,
         knob="preallocate_tokens",
         spell=where_unusual(
@@ -125,7 +121,6 @@ AXES: dict[str, Axis] = {
         option=Option(
             section=ENGINE,
             help="Most requests at a time; a list makes a matrix.",
-            default="1",
             aliases=("--max-concurrency", "--batch-size"),
         ),
         least=1,

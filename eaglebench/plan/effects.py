@@ -54,11 +54,11 @@ def check_run(situation: RunSituation, sources: Sources, *, notice: Notice) -> N
     Raises:
         UsageError: one that was typed is without effect.
     """
-    values = {**situation.given, **dict(situation.config)}
+    values, neutral = {**situation.given, **dict(situation.config)}, _neutral()
     asked = {
         name: is_typed
         for name, is_typed in sources.items()
-        if name not in _neutral() or values.get(name) != _neutral()[name]
+        if name not in neutral or values.get(name) != neutral[name]
     }
     first = {
         parameter_of(name, option): next(

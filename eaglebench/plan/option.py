@@ -1,11 +1,11 @@
 """What an option is: said once, and carried from there to flags, help, cells, records and verdicts.
 
 The options of a run stand beside the values they set: those of the configuration with its fields
-(`run_config.py`), axes of the matrix in `axes.py`, switches that set nothing in `options.py`.
+(`run_fields.py`), axes of the matrix in `axes.py`, switches that set nothing in `options.py`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from eaglebench.errors import UsageError
@@ -63,7 +63,9 @@ class Option:
         words: what can be chosen; of names and texts, what the shell offers.
         synonyms: other tools' words for these.
         default: what happens unsaid, where the field's default does not tell; "" says nothing.
+        is_case_sensitive: whether a choice has to be typed in its own case.
         is_repeated: whether it can be given several times.
+        alone: what it means without a value; None where it needs one.
         in_environment: whether `EAGLEBENCH_<NAME>` is read.
         environment: variables beside that one.
         is_hidden: whether `--help` leaves it out.
@@ -82,7 +84,9 @@ class Option:
     words: tuple[str, ...] = ()
     synonyms: tuple[tuple[str, str], ...] = ()
     default: str | None = None
+    is_case_sensitive: bool = True
     is_repeated: bool = False
+    alone: str | None = None
     in_environment: bool = True
     environment: tuple[str, ...] = ()
     is_hidden: bool = False
@@ -90,13 +94,18 @@ class Option:
     needs: tuple[Need, ...] = ()
     at_resume: bool = False
 
+    @property
+    def is_joined(self) -> bool:
+        """Whether its lists, given one after another, make one list."""
+        return self.is_repeated and self.kind in {"numbers", "names"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
     """One axis of the matrix.
 
     Attributes:
-        option: its flag.
+        option: its flag; a list of numbers, or of `words` where there is no `least`.
         least: smallest value; None where `words` alone are allowed.
         off: a number below that which is allowed too.
         words: texts that are allowed.
@@ -115,6 +124,12 @@ class Axis:
     place: int = LAST
     to_knob: Callable[[AxisValue], AxisValue | None] = lambda value: value
     knob: str | None = None
+
+    @property
+    def listed(self) -> Option:
+        """The option as it is typed: lists make a matrix."""
+        kind: Kind = "names" if self.least is None else "numbers"
+        return replace(self.option, kind=kind, words=self.words, is_repeated=True)
 
     def problem(self, name: str, value: object) -> str | None:
         """Why it can never have this value; None where it can."""

@@ -11,7 +11,7 @@ from eaglebench.plan.option import CACHE, OUTPUT, SAMPLING, SECTIONS, SESSION, N
 from eaglebench.plan.run_config import RunConfig, under_present_names
 from eaglebench.plan.run_fields import DRAWS_DRAFTS
 from eaglebench.records.flags import flag_of, name_of
-from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.records.knobs import BASELINE_ARM, EngineKnobs
 
 HAS_BASELINE_ARM = Need(
     f"{BASELINE_ARM} is not among the arms",
@@ -50,6 +50,7 @@ SWITCHES: dict[str, Option] = {
     "resume": Option(
         section=SESSION,
         help="Go on with a run (id, folder, latest).",
+        alone="latest",
         in_environment=False,
         at_resume=True,
     ),
@@ -98,7 +99,7 @@ def config_options() -> dict[str, Option]:
 
 def all_options() -> dict[str, Option]:
     """Every option by its name, in the order of `run --help`."""
-    axes = {name: axis.option for name, axis in AXES.items()}
+    axes = {name: axis.listed for name, axis in AXES.items()}
     fields = config_options()
     found = {**axes, **fields, **SWITCHES}
     return dict(sorted(found.items(), key=lambda each: SECTIONS.index(each[1].section)))
@@ -111,9 +112,12 @@ def parameter_of(name: str, option: Option) -> str:
 
 def default_text(name: str, option: Option) -> str:
     """What happens unsaid, for people; empty where there is nothing to say."""
-    if option.default is not None or name not in RunConfig.model_fields:
-        return option.default or ""
-    default = RunConfig.model_fields[name].default
+    if option.default is not None:
+        return option.default
+    if name in RunConfig.model_fields:
+        default = RunConfig.model_fields[name].default
+    else:
+        default = getattr(EngineKnobs(), name, None) if name in AXES else None
     if isinstance(default, tuple):
         return ",".join(map(str, default))
     if isinstance(default, float):

@@ -13,7 +13,6 @@ from eaglebench.plan.run_fields import EngineFields, QuestionFields
 from eaglebench.records.flags import flag_of
 from eaglebench.records.knobs import ARMS, base_arm
 
-DTYPES = ("float64", "float32", "bfloat16", "float16")
 FORMER_NAMES = {"pairs": "passes"}
 """Fields as runs and suites of earlier versions call them."""
 _DTYPE_ALIASES = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}

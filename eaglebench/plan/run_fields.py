@@ -4,7 +4,7 @@ A field is declared here and used where it matters: two files. What `help` says 
 does; `affects` says whether runs that differ in it can be compared.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -29,6 +29,9 @@ from eaglebench.records.knobs import ARMS, BASELINE_ARM
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
+Dtype = Literal["float64", "float32", "bfloat16", "float16"]
+Algorithm = Literal["EAGLE3", "EAGLE", "NONE"]
+PromptFormat = Literal["chat", "raw"]
 DEFAULT_MODEL = "smollm2-135m"
 VLLM_DRAFTS = (("greedy", "target-only"), ("probabilistic", "draft-distribution"))
 """vLLM's `draft_sample_method` as a sampling rule."""
@@ -82,11 +85,11 @@ class EngineFields(BaseModel):
         ),
     ] = None
     dtype: Annotated[
-        Literal["float64", "float32", "bfloat16", "float16"] | None,
+        Dtype | None,
         Option(
             section=MODELS,
             help="float64, float32, bfloat16 or float16.",
-            words=("float64", "float32", "bfloat16", "float16"),
+            words=get_args(Dtype),
             default="float32 on a CPU, bfloat16 on a GPU",
             affects="nothing",  # what it was settled to does, and stands with the models
         ),
@@ -112,12 +115,13 @@ class EngineFields(BaseModel):
         ),
     ] = False
     algorithm: Annotated[
-        Literal["EAGLE3", "EAGLE", "NONE"],
+        Algorithm,
         Option(
             section=SPECULATION,
             help="EAGLE is for heads of EAGLE 1 and 2, NONE decodes plainly.",
             kind="choice",
-            words=("EAGLE3", "EAGLE", "NONE"),
+            words=get_args(Algorithm),
+            is_case_sensitive=False,
             default="the head's",
             aliases=("--speculative-algorithm", "--speculative-algo"),
         ),
@@ -305,12 +309,12 @@ class QuestionFields(BaseModel):
         Option(section=QUESTIONS, help="Instead of the template's own.", needs=(ASKS_TEXTS,)),
     ] = None
     prompt_format: Annotated[
-        Literal["chat", "raw"],
+        PromptFormat,
         Option(
             section=QUESTIONS,
             help="raw feeds text without a chat template.",
             kind="choice",
-            words=("chat", "raw"),
+            words=get_args(PromptFormat),
             needs=(ASKS_TEXTS,),
         ),
     ] = "chat"

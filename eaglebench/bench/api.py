@@ -140,35 +140,43 @@ def judge(
         NothingMeasuredError: there is no such baseline, or the run holds nothing.
         UsageError: there is no such run, or a rule or an arm is none.
     """
-    policy = Policy(
-        rules=parse_rules([fail_on] if isinstance(fail_on, str) else fail_on),
-        across_environments=across_environments,
-        fail_on_new=fail_on_new,
-    )
     return judged_document(
         run,
-        policy,
         baseline=baseline,
+        fail_on=fail_on,
         renamed=renamed,
+        across_environments=across_environments,
+        fail_on_new=fail_on_new,
         output_dir=output_dir,
-        notice=notice or _ignore,
+        notice=notice,
     ).judgement
 
 
 def judged_document(
     run: Run | Path | str,
-    policy: Policy,
     *,
     baseline: Path | str | None,
+    fail_on: Sequence[str] = (),
     renamed: Renames = (),
-    output_dir: Path | str | None,
-    notice: Notice,
+    across_environments: bool = False,
+    fail_on_new: bool = False,
+    output_dir: Path | str | None = None,
+    notice: Notice | None = None,
 ) -> ReportDocument:
-    """The run's document with the judgement against a baseline; raises like `judge`."""
-    opened = open_run(run, output_dir)
-    name = None if baseline is None else str(baseline)
-    root = root_of(run, output_dir)
-    return judge_folder(opened.folder, root, name, policy, _renames(renamed), notice=notice)
+    """The run's document with the judgement against a baseline; all else as in `judge`."""
+    policy = Policy(
+        rules=parse_rules([fail_on] if isinstance(fail_on, str) else fail_on),
+        across_environments=across_environments,
+        fail_on_new=fail_on_new,
+    )
+    return judge_folder(
+        open_run(run, output_dir).folder,
+        root_of(run, output_dir),
+        None if baseline is None else str(baseline),
+        policy,
+        _renames(renamed),
+        notice=notice or _ignore,
+    )
 
 
 def compare(

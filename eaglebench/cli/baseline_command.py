@@ -181,17 +181,13 @@ def rm(name: str, output_dir: str) -> None:
 
 
 def _print_diff(name: str, run: str, output_dir: str) -> int:
-    from eaglebench.bench.judge import judge_folder
+    from eaglebench.bench.api import judge
     from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.gate.policy import EXACT_RULES, Policy
     from eaglebench.report.verdicts import render_judgement
-    from eaglebench.store.run_folder import find_run
 
-    folder = find_run(Path(output_dir), run)
-    policy = Policy(rules=EXACT_RULES)
-    judged = judge_folder(folder, Path(output_dir), name, policy, {}, notice=notice)
-    render_judgement(judged.judgement, stdout_console())
-    return verdict_code(judged.judgement.verdict)
+    judgement = judge(run, baseline=name, output_dir=output_dir, notice=notice)
+    render_judgement(judgement, stdout_console())
+    return verdict_code(judgement.verdict)
 
 
 def _write(name: str, run: str, reason: str | None, output_dir: str, allowed: "Allowed") -> None:

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,8 +10,7 @@ from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import verdict_code
 
 if TYPE_CHECKING:
-    from eaglebench.records.verdict import Judgement
-    from eaglebench.report.run_pair import PairedRow
+    from eaglebench.bench.api import Comparison
 
 
 @click.command(
@@ -43,37 +41,32 @@ def compare(
 
     0 no worse, 3 regression, 5 not comparable.
     """
-    from eaglebench.bench.compare import pair_runs
-    from eaglebench.bench.judge import parse_renames
+    from eaglebench.bench.api import compare as compared
     from eaglebench.cli.console import stdout_console
     from eaglebench.report.run_pair import render_run_pair
     from eaglebench.report.verdicts import render_judgement
-    from eaglebench.store.run_folder import find_run
 
-    earlier, later = (find_run(Path(output_dir), name) for name in (before, after))
-    rows, judgement = pair_runs(
-        earlier, later, parse_renames(renamed), across_environments=across_environments
+    found = compared(
+        before,
+        after,
+        renamed=renamed,
+        across_environments=across_environments,
+        output_dir=output_dir,
     )
     if form == "json":
-        click.echo(json.dumps(_document(rows, judgement), indent=1))
+        click.echo(json.dumps(_document(found), indent=1))
     else:
         console = stdout_console()
-        title = f"{later.run_id} against {earlier.run_id}"
-        if rows:
-            render_run_pair(rows, console, title=title)
-        render_judgement(judgement, console)
-    return verdict_code(judgement.verdict)
+        if found.rows:
+            render_run_pair(found.rows, console, title=f"{found.after} against {found.before}")
+        render_judgement(found.judgement, console)
+    return verdict_code(found.verdict)
 
 
-def _document(rows: "list[PairedRow]", judgement: "Judgement") -> dict[str, object]:
-    from eaglebench.report.comparison import difference_document
-
+def _document(found: "Comparison") -> dict[str, object]:
     return {
-        "verdict": judgement.verdict,
-        "findings": [asdict(finding) for finding in judgement.findings],
-        "notes": list(judgement.notes),
-        "cells": [
-            {"cell_id": row.cell_id, "arm": row.arm, **difference_document(row.difference)}
-            for row in rows
-        ],
+        "verdict": found.verdict,
+        "findings": [asdict(finding) for finding in found.findings],
+        "notes": list(found.judgement.notes),
+        "cells": found.cell_values(),
     }

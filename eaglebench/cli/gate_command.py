@@ -74,23 +74,22 @@ def gate(
 
     0 pass, 3 regression, 4 inconclusive with --strict, 5 not comparable or nothing measured.
     """
-    from eaglebench.bench.judge import judge_folder, parse_renames
+    from eaglebench.bench.api import judged_document
     from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.gate.policy import Policy, parse_rules
     from eaglebench.report.verdicts import render_judgement
-    from eaglebench.store.run_folder import find_run
 
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if github_summary and not summary:
         raise UsageError("--github-summary: GITHUB_STEP_SUMMARY is not set")
-    policy = Policy(
-        rules=parse_rules(fail_on),
+    judged = judged_document(
+        run,
+        baseline=baseline,
+        fail_on=fail_on,
+        renamed=renamed,
         across_environments=across_environments,
         fail_on_new=fail_on_new,
-    )
-    folder = find_run(Path(output_dir), run)
-    judged = judge_folder(
-        folder, Path(output_dir), baseline, policy, parse_renames(renamed), notice=notice
+        output_dir=output_dir,
+        notice=notice,
     )
     render_judgement(judged.judgement, stdout_console())
     _write_files(judged, junit, summary)

@@ -36,25 +36,23 @@ def report(
     output_dir: str,
 ) -> int:
     """Write RUN (an id, a path, `latest`) as a report."""
-    from eaglebench.bench.documents import load_document
-    from eaglebench.bench.judge import judge_folder
+    from eaglebench.bench.api import judged_document, load
     from eaglebench.cli.console import notice
     from eaglebench.files import make_folder, write_text
-    from eaglebench.gate.policy import Policy, parse_rules
     from eaglebench.report.formats import FORMATS
-    from eaglebench.store.run_folder import find_run
 
-    folder = find_run(Path(output_dir), run)
+    opened = load(run, output_dir=output_dir)
     if baseline is None:
-        document = load_document(folder)
+        document = opened.document
     else:
-        policy = Policy(rules=parse_rules(fail_on))
-        document = judge_folder(folder, Path(output_dir), baseline, policy, {}, notice=notice)
+        document = judged_document(
+            opened, baseline=baseline, fail_on=fail_on, output_dir=output_dir, notice=notice
+        )
     text = FORMATS[form](document)
     if to is None and form != "html":
         click.echo(text, nl=not text.endswith("\n"))
         return shown_code(document.doubts, document.places)
-    path = to or folder.path / "report.html"
+    path = to or opened.path / "report.html"
     make_folder(path.parent)
     write_text(path, text)
     notice(f"{path}: {path.stat().st_size} bytes")

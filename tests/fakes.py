@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
+from eaglebench.bench.estimate import ByteTokenizer as PlainByteTokenizer
 from eaglebench.records.counters import Counters
 from eaglebench.records.generation import FinishReason, GenerationRequest
 from eaglebench.records.knobs import EngineKnobs
@@ -31,16 +32,8 @@ _GUESS_BASE = 10
 _GUESS_RIGHT = 8
 
 
-class ByteTokenizer:
+class ByteTokenizer(PlainByteTokenizer):
     """One token a byte; a chat is its contents between tags."""
-
-    def encode(self, text: str) -> list[int]:
-        """Bytes of the text."""
-        return list(text.encode())
-
-    def encode_prompt(self, text: str) -> list[int]:
-        """The same: nothing belongs around a text."""
-        return self.encode(text)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The bytes as text, without the stop token."""

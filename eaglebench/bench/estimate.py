@@ -1,13 +1,11 @@
 """What a run would do, and about how long it would take, without loading a model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.matrix import Expansion
-from eaglebench.plan.questions import Question
 from eaglebench.plan.run_config import RunConfig
-from eaglebench.plan.suite import Suite
-from eaglebench.plan.workload import WorkloadInputs, make_conversations
 
 ASSUMED_TOKENS_PER_S = {"smollm2-135m": 20.0, "tiny": 300.0}
 """New tokens a second on two CPU cores; a guess to plan a coffee by, never recorded."""
@@ -48,24 +46,11 @@ class Estimate:
     seconds: float | None
 
 
-def estimate(
-    config: RunConfig, suite: Suite, questions: tuple[Question, ...], expansion: Expansion
-) -> Estimate:
-    """Count prompts and tokens over all cells."""
+def estimate(config: RunConfig, conversations: Iterable[Sequence[Conversation]]) -> Estimate:
+    """Count prompts and tokens over the conversations of all cells."""
     prompts = new_tokens = 0
-    for cell in expansion.cells:
-        conversations = make_conversations(
-            suite.workload,
-            WorkloadInputs(
-                questions=questions,
-                seed=config.seed,
-                num_questions=config.num_questions,
-                tokenizer=ByteTokenizer(),
-                page_size=cell.knobs.page_size,
-                chunked_prefill_size=cell.knobs.chunked_prefill_size,
-            ),
-        )
-        turns = [turn for conversation in conversations for turn in conversation.turns]
+    for of_cell in conversations:
+        turns = [turn for conversation in of_cell for turn in conversation.turns]
         prompts += len(turns)
         new_tokens += sum(turn.max_new_tokens or config.max_new_tokens for turn in turns)
     new_tokens *= len(config.arms)

@@ -84,7 +84,9 @@ def dry_run_lines(setup: RunSetup) -> list[str]:
     """Cells, skipped cells and an estimate of time."""
     expected = None
     if setup.questions is not None:
-        expected = estimate(setup.config, setup.suite, setup.questions.questions, setup.expansion)
+        tokenizer = ByteTokenizer()
+        made = (conversations_of(setup, cell, tokenizer) for cell in setup.expansion.cells)
+        expected = estimate(setup.config, made)
     return estimate_lines(setup.config, setup.expansion, expected)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from eaglebench.engine.policy import EnginePolicy
 from eaglebench.errors import UsageError
 from eaglebench.kv.geometry import PageGeometry
-from eaglebench.records.faults import FAULTS
+from eaglebench.records.faults import needs_chain
 from eaglebench.records.knobs import WINDOW_OFF, EngineKnobs
 from eaglebench.spec.shape import DraftShape
 
@@ -73,8 +73,7 @@ class EngineConfig:
                 f"{shape.num_levels} steps at top-k {shape.topk} need {least + root} to "
                 f"{shape.num_candidates + root} draft tokens, got {shape.num_nodes + root}"
             )
-        fault = FAULTS.get(self.policy.name)
-        if fault is not None and fault.needs_chain and not shape.is_chain:
+        if needs_chain(self.policy.name) and not shape.is_chain:
             raise UsageError(
                 f"the arm {self.policy.name} is a fault of chains", hint="--eagle-topk 1"
             )

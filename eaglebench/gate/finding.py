@@ -3,21 +3,21 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from eaglebench.records.doubt import Doubt, DoubtKind
+from eaglebench.records.doubt import EVERYWHERE, Doubt, DoubtKind
 from eaglebench.records.verdict import Finding, Verdict
 
-EVERYTHING = "*"
-EVERYWHERE = (EVERYTHING, EVERYTHING)
 _FAILURES: tuple[DoubtKind, ...] = ("failed", "aborted", "capacity")
 """Questions that should have been answered and were not; anything else is no measurement."""
 
 
-def found(key: tuple[str, str], verdict: Verdict, reason: str, metric: str = EVERYTHING) -> Finding:
+def found(key: tuple[str, str], verdict: Verdict, reason: str, metric: str = EVERYWHERE) -> Finding:
     """A finding on a cell and arm, without figures: judges that have some `replace` them."""
     return Finding(cell_id=key[0], arm=key[1], metric=metric, verdict=verdict, reason=reason)
 
 
-def refused(reason: str, key: tuple[str, str] = EVERYWHERE, metric: str = EVERYTHING) -> Finding:
+def refused(
+    reason: str, key: tuple[str, str] = (EVERYWHERE, EVERYWHERE), metric: str = EVERYWHERE
+) -> Finding:
     """What was not or can't be compared is never a pass."""
     return found(key, "NOT_COMPARABLE", reason, metric)
 

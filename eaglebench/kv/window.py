@@ -117,7 +117,7 @@ class PagePairAllocator(PageAllocator):
         mapped = pages * self.geometry.page_size + self.geometry.offset_in_page(slots)
         return np.where(pages == NO_PAGE, UNALLOCATED_SLOT, mapped)
 
-    # --- holding still ---------------------------------------------------------------
+    # --- holding still ------------------------------------------------------------------------
 
     @property
     def num_changes(self) -> int:

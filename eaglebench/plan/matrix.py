@@ -13,7 +13,7 @@ from eaglebench.plan.cell import Cell, SkippedCell, cell_id
 from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.option import AxisValue
-from eaglebench.records.faults import FAULTS
+from eaglebench.records.faults import needs_chain
 from eaglebench.records.flags import flag_of
 from eaglebench.records.generation import SamplingRule
 from eaglebench.records.knobs import (
@@ -230,7 +230,7 @@ def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
     if shape is not None:
         return shape
     for arm in map(base_arm, limits.arms):
-        if knobs.eagle_topk > 1 and arm in FAULTS and FAULTS[arm].needs_chain:
+        if knobs.eagle_topk > 1 and needs_chain(arm):
             return f"the arm {arm} is a fault of chains: --eagle-topk must be 1"
     if knobs.eagle_topk > 1 and limits.sampling_rule != "target-only":
         return (

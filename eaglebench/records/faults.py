@@ -38,3 +38,8 @@ FAULTS: dict[str, Fault] = {
     ),
 }
 """By the name of the arm."""
+
+
+def needs_chain(arm: str) -> bool:
+    """Whether an arm is a fault that has no meaning in a tree."""
+    return arm in FAULTS and FAULTS[arm].needs_chain

@@ -6,6 +6,7 @@ Made from a run folder, or read from a committed baseline; the gate knows nothin
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eaglebench.records.counters import share
 from eaglebench.records.doubt import Doubt
 
 PPM = 1_000_000
@@ -33,7 +34,7 @@ class QuestionCounts:
     @property
     def acceptance_length(self) -> float | None:
         """Tokens a verify step delivers; None without a step."""
-        return self.emitted / self.verify_steps if self.verify_steps else None
+        return share(self.emitted, self.verify_steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ from eaglebench.report.charts import chart_data
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.html_tables import (
     KINDS,
-    MISSING,
     HtmlTable,
     facts_table,
     findings_table,
@@ -20,6 +19,7 @@ from eaglebench.report.html_tables import (
     wider_table,
 )
 from eaglebench.report.paste import paste_lines
+from eaglebench.report.phrases import NO_VALUE
 from eaglebench.report.run_tables import run_tables
 
 ENVIRONMENT_CLASSES = {
@@ -99,7 +99,7 @@ def _verdict_counts(judgement: Judgement) -> list[tuple[str, int]]:
 
 def _named(facts: Mapping[str, Any], name: str) -> str:
     value = facts.get(name)
-    return MISSING if value is None else str(value)
+    return NO_VALUE if value is None else str(value)
 
 
 def _plotly() -> str:

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eaglebench.records.counters import share
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement
 from eaglebench.report.leads import LEADS, leads_text
-from eaglebench.report.phrases import SHARE, SHORT_SHARE, number
+from eaglebench.report.phrases import NO_VALUE, SHARE, SHORT_SHARE, number
 from eaglebench.report.rows import Row, questions_answered
 from eaglebench.report.text_table import TextTable
 from eaglebench.stats.difference import Difference
@@ -19,7 +20,6 @@ MAX_ROWS = 2000
 """A browser stays quick with so many rows; what is cut is counted on the page."""
 MAX_NAMED = 12
 """Questions named in one cell of the findings table."""
-MISSING = "-"
 KINDS: tuple[PairClass, ...] = (
     "target-state",
     "draft-state",
@@ -187,9 +187,9 @@ def _finding(finding: Finding) -> tuple[str, ...]:
         finding.metric,
         finding.reason,
         change,
-        MISSING if finding.mde is None else f"{finding.mde:.2%}",
-        finding.tier or MISSING,
-        named or MISSING,
+        NO_VALUE if finding.mde is None else f"{finding.mde:.2%}",
+        finding.tier or NO_VALUE,
+        named or NO_VALUE,
     )
 
 
@@ -199,9 +199,9 @@ def _run(row: Row) -> tuple[str, ...]:
         row.cell_id,
         row.arm,
         questions_answered(row),
-        _number(counts.acceptance_length, ".3f"),
-        " ".join(f"{share:.2f}" for share in row.by_position) or MISSING,
-        _number(row.speed.tokens_per_s if row.speed else None, ".2f"),
+        number(counts.acceptance_length, ".3f"),
+        " ".join(f"{share:.2f}" for share in row.by_position) or NO_VALUE,
+        number(row.speed.tokens_per_s if row.speed else None, ".2f"),
         number(counts.verify_steps, "d"),
         number(counts.cached_tokens, "d"),
         number(counts.prefill_tokens_computed, "d"),
@@ -231,10 +231,10 @@ def _parting(row: Row, difference: Difference, pair: Pair) -> tuple[str, ...]:
         difference.against,
         pair.tier,
         pair.kind,
-        parting.side if parting else MISSING,
-        str(parting.step) if parting else MISSING,
-        str(parting.position) if parting else MISSING,
-        leads_text(parting) if parting else MISSING,
+        parting.side if parting else NO_VALUE,
+        str(parting.step) if parting else NO_VALUE,
+        str(parting.position) if parting else NO_VALUE,
+        leads_text(parting) if parting else NO_VALUE,
         *_common(prefix),
         number(pair.verify_steps_difference, "+d"),
     )
@@ -242,16 +242,12 @@ def _parting(row: Row, difference: Difference, pair: Pair) -> tuple[str, ...]:
 
 def _common(prefix: CommonPrefix | None) -> tuple[str, str, str]:
     if prefix is None:
-        return MISSING, MISSING, MISSING
+        return NO_VALUE, NO_VALUE, NO_VALUE
     lengths = (
-        prefix.emitted / prefix.verify_steps if prefix.verify_steps else None,
-        prefix.other_emitted / prefix.other_verify_steps if prefix.other_verify_steps else None,
+        share(prefix.emitted, prefix.verify_steps),
+        share(prefix.other_emitted, prefix.other_verify_steps),
     )
-    return str(prefix.num_tokens), _number(lengths[0], ".3f"), _number(lengths[1], ".3f")
-
-
-def _number(value: float | None, form: str) -> str:
-    return MISSING if value is None else format(value, form)
+    return str(prefix.num_tokens), number(lengths[0], ".3f"), number(lengths[1], ".3f")
 
 
 def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -266,7 +262,7 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     if value is None or value in ("", [], {}, ()):
-        return MISSING
+        return NO_VALUE
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):

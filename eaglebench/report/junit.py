@@ -6,12 +6,12 @@ from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from eaglebench.records.doubt import EVERYWHERE
 from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import one_line, xml_text
 from eaglebench.report.phrases import fact_text
 
-EVERYTHING = "*"
 OUTCOMES: dict[Verdict, type[Any]] = {
     "REGRESSED": Failure,
     "FAILED": Failure,
@@ -43,9 +43,9 @@ def render_junit(document: ReportDocument) -> str:
 def _nothing(document: ReportDocument) -> Finding:
     """An empty suite would look like a pass."""
     return Finding(
-        cell_id=EVERYTHING,
-        arm=EVERYTHING,
-        metric=EVERYTHING,
+        cell_id=EVERYWHERE,
+        arm=EVERYWHERE,
+        metric=EVERYWHERE,
         verdict=document.judgement.verdict,
         reason="nothing was judged",
     )

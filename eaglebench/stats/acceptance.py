@@ -130,7 +130,7 @@ def occupancy(blocks: Iterable[MeasuredBlock]) -> float | None:
             return None
         taken += block.times.running_rows
         places += block.times.num_steps * block.parallel
-    return taken / places if places else None
+    return share(taken, places)
 
 
 def split_ratio(mine: Speed | None, theirs: Speed | None) -> tuple[float, float, float] | None:

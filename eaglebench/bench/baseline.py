@@ -1,17 +1,26 @@
-"""Whether a run may become a baseline: what is refused, and what can be allowed."""
+"""Baselines: which run may become one, saved, listed, opened and deleted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from eaglebench.bench.documents import load_document
-from eaglebench.errors import UsageError
+from eaglebench.errors import InputFileError, StorageError, UsageError
+from eaglebench.files import escaped
 from eaglebench.plan.options import workload_of
 from eaglebench.records.knobs import CACHE_ARMS
 from eaglebench.records.snapshot import Snapshot
 from eaglebench.records.verdict import Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.stats.snapshot import make_snapshot
-from eaglebench.store.run_folder import RunFolder
+from eaglebench.store.baseline import (
+    baselines_folder,
+    find_baseline,
+    list_baselines,
+    read_baseline,
+    write_baseline,
+)
+from eaglebench.store.run_folder import RunFolder, slug
 
 _GOOD: tuple[Verdict, ...] = ("PASS", "IMPROVED")
 _OF_DOUBTS: tuple[Verdict, ...] = ("FAILED", "NOT_COMPARABLE")
@@ -24,6 +33,94 @@ class Allowed:
 
     dirty: bool
     untrusted: bool
+
+
+def refuse_known(root: Path, name: str) -> None:
+    """Refuse to make a baseline anew under a name that one has.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if slug(name) in list_baselines(root):
+        raise UsageError(
+            f"there is a baseline {name!r} already",
+            hint=f"eaglebench baseline accept {name}, which shows what changes",
+        )
+
+
+def save_baseline(
+    root: Path,
+    name: str,
+    folder: RunFolder,
+    reason: str | None,
+    allowed: Allowed,
+    *,
+    notice: Callable[[str], None],
+) -> tuple[Path, Snapshot]:
+    """Make a run the baseline of a name; its file, and what is in it.
+
+    Raises:
+        UsageError: there is no reason, or the run may not become one.
+        StorageError: the disk refuses; an older one is intact.
+    """
+    snapshot = fit_for_baseline(folder, allowed, notice=notice)
+    if not (reason and reason.strip()):
+        raise UsageError(
+            "a baseline needs a reason, for those who read its history",
+            hint='--reason "rebase on #123"',
+        )
+    return write_baseline(root, name, snapshot, escaped(reason.strip())), snapshot
+
+
+def open_baseline(root: Path, name: str) -> Snapshot:
+    """A baseline by name or path.
+
+    Raises:
+        NothingMeasuredError: there is none; the nearest names are offered.
+        InputFileError: it is broken.
+    """
+    return read_baseline(find_baseline(root, name))
+
+
+def known_baselines(root: Path) -> dict[str, Snapshot | InputFileError]:
+    """All baselines by name, each as what it holds or why it can't be read."""
+    found: dict[str, Snapshot | InputFileError] = {}
+    for name in list_baselines(root):
+        try:
+            found[name] = read_baseline(baselines_folder(root) / f"{name}.jsonl")
+        except InputFileError as error:
+            found[name] = error
+    return found
+
+
+def delete_baseline(root: Path, name: str) -> Path:
+    """Delete a baseline; returns where it was.
+
+    Raises:
+        NothingMeasuredError: there is none.
+        StorageError: the disk refuses.
+    """
+    path = find_baseline(root, name)
+    try:
+        path.unlink()
+    except OSError as error:
+        raise StorageError(f"{path} can't be deleted: {error.strerror}") from error
+    return path
+
+
+def run_of_artifact(folder: Path) -> Path:
+    """The one run in or below the folder of a CI artifact.
+
+    Raises:
+        UsageError: there is none, or more than one.
+    """
+    if (folder / "run.json").is_file():
+        return folder
+    found = sorted(path.parent for path in folder.rglob("run.json"))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise UsageError(f"{folder} holds {len(found)} runs ({names}); expected one")
+    return found[0]
 
 
 def fit_for_baseline(

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from eaglebench.bench.documents import load_document
+from eaglebench.errors import EaglebenchError
 from eaglebench.records.doubt import Doubt
 from eaglebench.report.document import ReportDocument
 from eaglebench.store.run_folder import RunFolder, find_run
+from eaglebench.store.run_folder import list_runs as folders_of_runs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,6 +41,21 @@ class Run:
     def path(self) -> Path:
         """Its folder."""
         return self.folder.path
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """`run.json`; raises InputFileError where it is broken."""
+        return self.folder.manifest()
+
+    @property
+    def facts(self) -> tuple[str, str, str, str]:
+        """Suite, model, arms and status, for a list; question marks where it can't be read."""
+        try:
+            config = self.manifest["config"]
+            arms = ",".join(config["arms"])
+            return config["suite"], config["model"], arms, self.manifest["status"]
+        except (EaglebenchError, KeyError, TypeError):
+            return "?", "?", "?", "unreadable"
 
     @cached_property
     def document(self) -> ReportDocument:
@@ -83,6 +100,11 @@ def open_run(run: "Run | Path | str", output_dir: Path | str | None = None) -> R
         UsageError: there is no such run.
     """
     return run if isinstance(run, Run) else Run(find_run(root_of(run, output_dir), str(run)))
+
+
+def list_runs(output_dir: Path | str = DEFAULT_OUTPUT) -> list[Run]:
+    """All stored runs, the oldest first."""
+    return [Run(folder) for folder in folders_of_runs(Path(output_dir))]
 
 
 def root_of(run: "Run | Path | str", output_dir: Path | str | None) -> Path:

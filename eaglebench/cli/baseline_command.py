@@ -7,7 +7,6 @@ import click
 
 from eaglebench.cli.effects import StatedCommand, always, without
 from eaglebench.cli.exit_codes import verdict_code
-from eaglebench.errors import StorageError, UsageError
 
 if TYPE_CHECKING:
     from eaglebench.bench.baseline import Allowed
@@ -46,15 +45,9 @@ def save(
     allow_untrusted: bool,
 ) -> None:
     """Make a baseline NAME of RUN; one that exists is changed by `accept`, not by `save`."""
-    from eaglebench.bench.baseline import Allowed
-    from eaglebench.store.baseline import list_baselines
-    from eaglebench.store.run_folder import slug
+    from eaglebench.bench.baseline import Allowed, refuse_known
 
-    if slug(name) in list_baselines(Path(output_dir)):
-        raise UsageError(
-            f"there is a baseline {name!r} already",
-            hint=f"eaglebench baseline accept {name}, which shows what changes",
-        )
+    refuse_known(Path(output_dir), name)
     allowed = Allowed(dirty=allow_dirty, untrusted=allow_untrusted)
     _write(name, run, reason, output_dir, allowed)
 
@@ -86,11 +79,10 @@ def accept(
     allow_untrusted: bool,
 ) -> None:
     """Let RUN take the place of the baseline NAME, after showing what changes."""
-    from eaglebench.bench.baseline import Allowed
-    from eaglebench.store.baseline import find_baseline
+    from eaglebench.bench.baseline import Allowed, open_baseline, run_of_artifact
 
-    find_baseline(Path(output_dir), name)
-    chosen = run if from_ci is None else str(_ci_run(from_ci))
+    open_baseline(Path(output_dir), name)
+    chosen = run if from_ci is None else str(run_of_artifact(from_ci))
     _print_diff(name, chosen, output_dir)
     allowed = Allowed(dirty=allow_dirty, untrusted=allow_untrusted)
     _write(name, chosen, reason, output_dir, allowed)
@@ -102,24 +94,21 @@ def list_all(output_dir: str) -> None:
     """List baselines."""
     from rich.table import Table
 
+    from eaglebench.bench.baseline import known_baselines
     from eaglebench.cli.console import stdout_console
     from eaglebench.errors import InputFileError
-    from eaglebench.store.baseline import baselines_folder, list_baselines, read_baseline
 
     root = Path(output_dir)
-    names = {name: baselines_folder(root) / f"{name}.jsonl" for name in list_baselines(root)}
-    if not names:
+    known = known_baselines(root)
+    if not known:
         click.echo(f"no baselines in {root / 'baselines'}; try: eaglebench baseline save NAME")
         return
     table = Table("baseline", "suite", "cells and arms", "dtype", "made of", "reason")
-    for name, path in names.items():
-        try:
-            found = read_baseline(path)
-        except InputFileError as error:
-            table.add_row(name, "unreadable", "", "", "", error.message)
+    for name, found in known.items():
+        if isinstance(found, InputFileError):
+            table.add_row(name, "unreadable", "", "", "", found.message)
             continue
-        dtype = str(found.workload.get("dtype"))
-        arms = str(len(found.arms))
+        dtype, arms = str(found.workload.get("dtype")), str(len(found.arms))
         table.add_row(name, found.suite, arms, dtype, found.created_from, found.reason)
     stdout_console().print(table)
 
@@ -131,18 +120,16 @@ def show(name: str, output_dir: str) -> None:
     """Print the counts of the baseline NAME."""
     from rich.table import Table
 
+    from eaglebench.bench.baseline import open_baseline
     from eaglebench.cli.console import stdout_console
-    from eaglebench.gate.counts import value_of
-    from eaglebench.stats.metrics import ACCEPTANCE
-    from eaglebench.store.baseline import find_baseline, read_baseline
 
-    found = read_baseline(find_baseline(Path(output_dir), name))
+    found = open_baseline(Path(output_dir), name)
     click.echo(f"{found.suite}, made of {found.created_from}: {found.reason}")
     for fact, value in sorted(found.exact.items()):
         click.echo(f"  {fact}: {value}")
     table = Table("cell", "arm", "questions", "accept. length", "verify steps", "cached", "pages")
     for arm in found.arms:
-        length = value_of(arm, ACCEPTANCE)
+        length = arm.acceptance_length
         table.add_row(
             arm.cell_id,
             arm.arm,
@@ -170,14 +157,9 @@ def diff(name: str, run: str, output_dir: str) -> int:
 @_OUTPUT
 def rm(name: str, output_dir: str) -> None:
     """Delete the baseline NAME."""
-    from eaglebench.store.baseline import find_baseline
+    from eaglebench.bench.baseline import delete_baseline
 
-    path = find_baseline(Path(output_dir), name)
-    try:
-        path.unlink()
-    except OSError as error:
-        raise StorageError(f"{path} can't be deleted: {error.strerror}") from error
-    click.echo(f"deleted {path}")
+    click.echo(f"deleted {delete_baseline(Path(output_dir), name)}")
 
 
 def _print_diff(name: str, run: str, output_dir: str) -> int:
@@ -191,28 +173,10 @@ def _print_diff(name: str, run: str, output_dir: str) -> int:
 
 
 def _write(name: str, run: str, reason: str | None, output_dir: str, allowed: "Allowed") -> None:
-    from eaglebench.bench.baseline import fit_for_baseline
+    from eaglebench.bench.api import load
+    from eaglebench.bench.baseline import save_baseline
     from eaglebench.cli.console import notice
-    from eaglebench.files import escaped
-    from eaglebench.store.baseline import write_baseline
-    from eaglebench.store.run_folder import find_run
 
-    snapshot = fit_for_baseline(find_run(Path(output_dir), run), allowed, notice=notice)
-    if not (reason and reason.strip()):
-        raise UsageError(
-            "a baseline needs a reason, for those who read its history",
-            hint='--reason "rebase on #123"',
-        )
-    path = write_baseline(Path(output_dir), name, snapshot, escaped(reason.strip()))
-    click.echo(f"{path}: {len(snapshot.arms)} cells and arms, {path.stat().st_size} bytes")
-
-
-def _ci_run(folder: Path) -> Path:
-    """The one run below an artifact folder."""
-    if (folder / "run.json").is_file():
-        return folder
-    found = sorted(path.parent for path in folder.rglob("run.json"))
-    if len(found) != 1:
-        names = ", ".join(path.name for path in found) or "none"
-        raise UsageError(f"{folder} holds {len(found)} runs ({names}); expected one")
-    return found[0]
+    folder = load(run, output_dir=output_dir).folder
+    path, made = save_baseline(Path(output_dir), name, folder, reason, allowed, notice=notice)
+    click.echo(f"{path}: {len(made.arms)} cells and arms, {path.stat().st_size} bytes")

@@ -1,11 +1,8 @@
 """`eaglebench calibrate`: one arm against itself, to know what this machine can tell apart."""
 
-from pathlib import Path
-
 import click
 
 from eaglebench.cli.effects import HAS_RANGE, StatedCommand, always, sources_of
-from eaglebench.records.knobs import AGAIN
 
 
 @click.command(
@@ -48,37 +45,24 @@ def calibrate(
     Sigma of one pair of passes, the smallest effect that so many pairs show, pairs and minutes
     for a change of 2 %; and how many acceptance lengths identical passes gave.
     """
-    from eaglebench.bench.documents import load_run, refuse_untrusted
-    from eaglebench.bench.measure import measure
-    from eaglebench.bench.prepare import prepare
+    from eaglebench.bench.calibrate import measure_machine
     from eaglebench.cli.console import notice, stdout_console
     from eaglebench.cli.progress_display import progress_display
     from eaglebench.report.noise import NoiseRow, render_noise
-    from eaglebench.stats.noise import measure_noise
-    from eaglebench.stats.trust import doubts_of
-    from eaglebench.store.run_folder import RunFolder
 
     given = {name: value for name, value in options.items() if value is not None}
-    axes = {"parallel": _numbers(parallel), "page_size": (page_size,)}
-    sources = sources_of(click.get_current_context())
-    rows = []
-    for dtype in dtypes.split(","):
-        settings = {
-            **given,
-            **axes,
-            "dtype": dtype.strip(),
-            "arms": (arm, arm + AGAIN),
-            "experiment_name": f"calibrate-{suite}",
-        }
-        setup = prepare(
-            suite, settings, resume=None, output_dir=output_dir, sources=sources, notice=notice
-        )
-        folder = measure(setup, output_dir, progress=progress_display(progress), notice=notice)
-        run = load_run(RunFolder(Path(folder.path)))
-        refuse_untrusted(run.run_id, doubts_of(run))
-        rows += [NoiseRow(str(run.models["dtype"]), noise) for noise in measure_noise(run)]
-        notice(f"results: {folder.path}")
-    render_noise(rows, stdout_console())
+    given |= {"parallel": _numbers(parallel), "page_size": (page_size,)}
+    found = measure_machine(
+        suite,
+        arm,
+        [dtype.strip() for dtype in dtypes.split(",")],
+        given,
+        output_dir=output_dir,
+        sources=sources_of(click.get_current_context()),
+        progress=lambda: progress_display(progress),
+        notice=notice,
+    )
+    render_noise([NoiseRow(*row) for row in found], stdout_console())
 
 
 def _numbers(text: str) -> tuple[int, ...]:

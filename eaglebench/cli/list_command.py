@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from eaglebench.cli.effects import StatedCommand, always
-from eaglebench.errors import EaglebenchError
 
 
 @click.command("list", cls=StatedCommand, needs=always("output_dir"))
@@ -14,8 +13,8 @@ def list_runs(output_dir: str) -> None:
     """List stored runs, the oldest first."""
     from rich.table import Table
 
+    from eaglebench.bench.stored_run import list_runs as stored_runs
     from eaglebench.cli.console import stdout_console
-    from eaglebench.store.run_folder import list_runs as stored_runs
 
     runs = stored_runs(Path(output_dir))
     if not runs:
@@ -23,11 +22,5 @@ def list_runs(output_dir: str) -> None:
         return
     table = Table("run", "suite", "model", "arms", "status")
     for run in runs:
-        try:
-            manifest = run.manifest()
-            config = manifest["config"]
-            facts = [config["suite"], config["model"], ",".join(config["arms"]), manifest["status"]]
-        except (EaglebenchError, KeyError, TypeError):
-            facts = ["?", "?", "?", "unreadable"]
-        table.add_row(run.run_id, *facts)
+        table.add_row(run.run_id, *run.facts)
     stdout_console().print(table)

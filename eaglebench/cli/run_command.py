@@ -59,13 +59,14 @@ def _run(suite: str | None, **options: Any) -> int:
         click.echo("\n".join(dry_run_lines(setup)))
         return PASS
     from eaglebench.bench.measure import measure
+    from eaglebench.bench.stored_run import Run
     from eaglebench.cli.progress_display import progress_display
     from eaglebench.cli.show_command import print_run
 
     shown = "none" if options["disable_tqdm"] else options["progress"] or "auto"
-    folder = measure(setup, output_dir, progress=progress_display(shown), notice=notice)
-    doubts = print_run(folder, is_json=options["format"] == "json").doubts
-    notice(f"results: {folder.path}")
+    done = Run(measure(setup, output_dir, progress=progress_display(shown), notice=notice))
+    doubts = print_run(done, is_json=options["format"] == "json").doubts
+    notice(f"results: {done.path}")
     for doubt in doubts:
         if doubt.is_fatal:
             notice(f"not to be trusted: {doubt.sentence}")

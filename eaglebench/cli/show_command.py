@@ -1,7 +1,6 @@
 """`eaglebench show`: the tables of a stored run."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +9,8 @@ from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import shown_code
 
 if TYPE_CHECKING:
+    from eaglebench.bench.stored_run import Run
     from eaglebench.report.document import ReportDocument
-    from eaglebench.store.run_folder import RunFolder
 
 DEFAULT_OUTPUT = "results"
 
@@ -24,21 +23,19 @@ DEFAULT_OUTPUT = "results"
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
 def show(run: str, output_dir: str, form: str) -> int:
     """Print the tables of RUN: an id, a path, `latest` or `latest~1`."""
-    from eaglebench.store.run_folder import find_run
+    from eaglebench.bench.api import load
 
-    document = print_run(find_run(Path(output_dir), run), is_json=form == "json")
+    document = print_run(load(run, output_dir=output_dir), is_json=form == "json")
     return shown_code(document.doubts, document.places)
 
 
-def print_run(folder: "RunFolder", *, is_json: bool) -> "ReportDocument":
+def print_run(run: "Run", *, is_json: bool) -> "ReportDocument":
     """Print a run as tables or as one JSON document; returns what was shown."""
-    from eaglebench.bench.documents import load_document
     from eaglebench.cli.console import stdout_console
     from eaglebench.report.run_tables import run_tables
     from eaglebench.report.terminal import render_run
 
-    document = load_document(folder)
-    manifest = folder.manifest()
+    document, manifest = run.document, run.manifest
     if is_json:
         cells = [row.as_dict() for row in document.rows]
         click.echo(json.dumps({"run": manifest, "cells": cells}, indent=1))

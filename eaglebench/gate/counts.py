@@ -10,7 +10,6 @@ from math import floor
 
 from eaglebench.gate.finding import found
 from eaglebench.gate.policy import IMPLAUSIBLE, Policy, Rule
-from eaglebench.records.counters import share
 from eaglebench.records.snapshot import ArmCounts, QuestionCounts
 from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.metrics import (
@@ -100,7 +99,7 @@ def changed_questions(candidate: ArmCounts, baseline: ArmCounts) -> dict[str, tu
 def value_of(arm: ArmCounts, name: str) -> float | None:
     """A metric's value; None where it was not measured."""
     if name == ACCEPTANCE:
-        return share(arm.counters.get("emitted"), arm.counters.get("verify_steps"))
+        return arm.acceptance_length
     return arm.counters.get(name)
 
 

@@ -83,6 +83,11 @@ class ArmCounts:
         """Cell and arm."""
         return (self.cell_id, self.arm)
 
+    @property
+    def acceptance_length(self) -> float | None:
+        """Tokens a verify step delivers, pooled; None where either count was not measured."""
+        return share(self.counters.get("emitted"), self.counters.get("verify_steps"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:

@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {  # besides the vocabulary, which everyone ma
     "bench": {"plan", "store", "stats", "gate", "report", "backends", "assets"},
     "gate": {"stats"},
     "report": {"stats"},
-    "cli": {"bench", "plan", "store", "stats", "gate", "report", "assets", "training"},
+    "cli": {"bench", "plan", "report", "assets", "training"},
     "__main__": {"cli"},
     "__init__": {"bench"},  # what Python code may call
 }

@@ -136,7 +136,7 @@ def test_a_broken_tokenizer_costs_explain_its_words_only(
 ) -> None:
     """Tokens are shown as numbers, with the reason, and the status is that of what was shown."""
     (tmp_path / "tokenizer.json").write_text('{"model": {"type": "cake"}}', encoding="utf-8")
-    monkeypatch.setattr("eaglebench.assets.resolve.local_folder", lambda _name: tmp_path)
+    monkeypatch.setattr("eaglebench.bench.explain.local_folder", lambda _name: tmp_path)
 
     with scripted(results):
         status, out, err = invoke("explain", "latest", "page16", "q1", "-o", "out")

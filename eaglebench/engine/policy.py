@@ -14,6 +14,7 @@ from eaglebench.kv.keys import BigramKey, PrefixKey
 from eaglebench.kv.pages import PageAllocator
 from eaglebench.kv.prefix_cache import MakeResidency, NoPrefixCache, PrefixCache
 from eaglebench.kv.tables import BlockTable
+from eaglebench.records.knobs import EvictionPolicy
 
 
 class EnginePolicy:
@@ -28,9 +29,10 @@ class EnginePolicy:
         geometry: PageGeometry,
         pages: PageAllocator,
         residency: MakeResidency | None = None,
+        eviction: EvictionPolicy = "lru",
     ) -> PrefixCache | NoPrefixCache:
         """The prefix cache of this arm; with window layers it keeps their residency as well."""
-        return PrefixCache(geometry, pages, residency)
+        return PrefixCache(geometry, pages, residency, eviction)
 
     def make_table(self, geometry: PageGeometry) -> BlockTable:
         """An empty block table."""
@@ -86,6 +88,7 @@ class NoCachePolicy(EnginePolicy):
         geometry: PageGeometry,
         pages: PageAllocator,
         residency: MakeResidency | None = None,
+        eviction: EvictionPolicy = "lru",
     ) -> PrefixCache | NoPrefixCache:
         """A cache that never hits and never keeps."""
         return NoPrefixCache()

@@ -30,7 +30,9 @@ class KVStorage:
         self.slots = SlotAllocator(
             self.pages, self.geometry, knobs.preallocation, knobs.preallocate_tokens
         )
-        self.cache = self.policy.make_cache(self.geometry, self.pages, make_residency)
+        self.cache = self.policy.make_cache(
+            self.geometry, self.pages, make_residency, knobs.eviction_policy
+        )
         self._num_admissions = 0
 
     def attach(self, request: EngineRequest) -> None:
@@ -173,4 +175,6 @@ def _make_pages(
     if window is None:
         return PageAllocator(config.num_pages), None
     pages = PagePairAllocator(geometry, config.num_pages, config.num_window_pages)
-    return pages, lambda tree: WindowResidency(geometry, pages, tree, window)
+    return pages, lambda tree: WindowResidency(
+        geometry, pages, tree, window, config.knobs.eviction_policy
+    )

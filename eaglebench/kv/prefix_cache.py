@@ -23,6 +23,7 @@ from eaglebench.kv.pages import PageAllocator
 from eaglebench.kv.radix import Match, Node, RadixTree
 from eaglebench.kv.residency import WindowResidency
 from eaglebench.kv.tables import BlockTable
+from eaglebench.records.knobs import EvictionPolicy
 
 _NO_PAGES = np.empty(0, dtype=np.int32)
 MakeResidency = Callable[[RadixTree], WindowResidency]
@@ -71,13 +72,12 @@ class PrefixCache:
         geometry: PageGeometry,
         pages: PageAllocator,
         residency: MakeResidency | None = None,
+        policy: EvictionPolicy = "lru",
     ) -> None:
         self.geometry = geometry
         self.pages = pages
-        self.tree = RadixTree(geometry)
+        self.tree = RadixTree(geometry, policy)
         self.residency = residency(self.tree) if residency is not None else None
-        if self.residency is not None:
-            self.tree.on_split = self.residency.note_split
 
     @property
     def num_evictable_pages(self) -> int:
@@ -112,7 +112,12 @@ class PrefixCache:
         """Protect a hit from eviction until the receipt is given back."""
         if hit.match is None:
             raise InvariantError("a hit of another cache can't be locked")
-        return self._lock(self.tree.end_of(hit.match), hit.pages)
+        node = self.tree.end_of(hit.match)
+        lock = self._lock(node, hit.pages)
+        self.tree.count_hit(node)
+        if self.residency is not None:
+            self.residency.count_hit(node, len(lock.window_pages))
+        return lock
 
     def _lock(self, node: Node, pages: NDArray[np.int32]) -> PrefixLock:
         self.tree.lock(node)

@@ -13,39 +13,41 @@ I3  A parent's lock count is at least that of each child; only unlocked leaves a
 I4  num_evictable_pages and num_protected_pages equal a walk over unlocked and locked nodes.
 """
 
-import heapq
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eaglebench.errors import InvariantError
+from eaglebench.kv.eviction import EvictionQueue, Use
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import PrefixKey
+from eaglebench.records.knobs import EvictionPolicy
 
 _NO_PAGES = np.empty(0, dtype=np.int32)
 _NO_TOKENS = np.empty(0, dtype=np.int32)
+Fact = TypeVar("Fact")
 
 
 class Node:
     """An edge of the tree and what hangs below it.
 
-    `residency` is room for what else a node can know about where its KV lives (a sliding window,
-    a host copy); the tree itself does not look at it.
+    `facts` holds what other parts know of the node's KV (a sliding window, a copy on the host), each
+    under its own name (see `NodeFacts`); the tree itself does not look at them.
     """
 
     __slots__ = (
         "children",
-        "is_queued",
-        "last_used",
+        "facts",
         "lock_count",
         "namespace",
         "pages",
         "parent",
-        "residency",
         "token",
         "tokens",
+        "use",
     )
 
     def __init__(
@@ -54,7 +56,6 @@ class Node:
         token: bytes,
         tokens: NDArray[np.int32],
         pages: NDArray[np.int32],
-        last_used: int,
     ) -> None:
         self.parent = parent
         self.token = token  # key of this node among its siblings
@@ -62,10 +63,9 @@ class Node:
         self.pages = pages
         self.children: dict[bytes, Node] = {}
         self.lock_count = 0
-        self.last_used = last_used
-        self.is_queued = False  # whether the eviction queue holds an entry for this node
+        self.use = Use()
         self.namespace: str | None = None  # of a root; the nodes below it don't repeat it
-        self.residency: object | None = None
+        self.facts: dict[str, object] = {}
 
     def path(self) -> Iterator["Node"]:
         """This node and its ancestors, the root left out."""
@@ -73,6 +73,21 @@ class Node:
         while node.parent is not None:
             yield node
             node = node.parent
+
+
+class NodeFacts(Generic[Fact]):
+    """What one part knows of nodes, under the name of that part; made when first asked for."""
+
+    def __init__(self, name: str, make: Callable[[], Fact]) -> None:
+        self.name = name
+        self.make = make
+
+    def of(self, node: Node) -> Fact:
+        """What the part knows of a node."""
+        fact = node.facts.get(self.name)
+        if fact is None:
+            fact = node.facts[self.name] = self.make()
+        return cast("Fact", fact)
 
 
 class Match(NamedTuple):
@@ -91,28 +106,26 @@ class Match(NamedTuple):
 class RadixTree:
     """Match, insert, lock and evict. Time is a counter of uses, not a clock."""
 
-    def __init__(self, geometry: PageGeometry) -> None:
+    def __init__(self, geometry: PageGeometry, policy: EvictionPolicy = "lru") -> None:
         self.geometry = geometry
         self.num_evictable_pages = 0
         self.num_protected_pages = 0
         self.roots: dict[str | None, Node] = {}
-        self._uses = 0
         self._reshapes = 0
-        self.on_split: Callable[[Node, Node], None] | None = None
-        """Told of (front, rear) whenever a node is cut; a component may keep facts of both."""
-        self._queue: list[tuple[int, int, Node]] = []
-        self._queued = 0
+        self.on_split: list[Callable[[Node, Node], None]] = []
+        """Each is told of (front, rear) when a node is cut: parts that keep facts of nodes."""
+        self._queue = EvictionQueue[Node](policy, attrgetter("use"))
 
     # --- match --------------------------------------------------------------------------------
 
     def match(self, key: PrefixKey) -> Match:
         """Find the longest cached prefix of a key, in whole pages."""
-        self._uses += 1
+        self._queue.tick()
         node = self.root(key.namespace)
         num_pages = 0
         size = self.geometry.page_size
         while True:
-            node.last_used = self._uses
+            self._queue.touch(node)
             child = node.children.get(key.page_token(num_pages * size, self.geometry))
             if child is None or key.num_units < (num_pages + 1) * size:
                 return Match(num_pages, node, len(node.pages), self._reshapes)
@@ -122,7 +135,7 @@ class RadixTree:
             num_pages += in_child
             node = child
             if in_child < held:
-                node.last_used = self._uses
+                self._queue.touch(node)
                 return Match(num_pages, node, in_child, self._reshapes)
 
     def pages_of(self, match: Match) -> NDArray[np.int32]:
@@ -140,7 +153,7 @@ class RadixTree:
         """The root of a name space, made when it is first asked for."""
         root = self.roots.get(namespace)
         if root is None:
-            root = Node(None, b"", _NO_TOKENS, _NO_PAGES, self._uses)
+            root = Node(None, b"", _NO_TOKENS, _NO_PAGES)
             root.namespace = namespace
             self.roots[namespace] = root
         return root
@@ -187,8 +200,9 @@ class RadixTree:
         tokens = key.tokens[from_unit:]
         if from_unit:  # a view would keep the whole key alive for the sake of its tail
             tokens, pages = tokens.copy(), pages.copy()
-        self._uses += 1  # the new leaf is younger than what a split left beside it
-        leaf = Node(parent, token, tokens, pages, self._uses)
+        self._queue.tick()  # the new leaf is younger than what a split left beside it
+        leaf = Node(parent, token, tokens, pages)
+        self._queue.touch(leaf)
         parent.children[token] = leaf
         self.num_evictable_pages += len(pages)
         self._enqueue(leaf)
@@ -209,8 +223,8 @@ class RadixTree:
             node.token,
             node.tokens[: num_pages * size + overlap],
             node.pages[:num_pages],
-            node.last_used,
         )
+        front.use.inherit(node.use)
         self._reshapes += 1
         front.lock_count = node.lock_count
         parent.children[node.token] = front
@@ -219,9 +233,14 @@ class RadixTree:
         node.token = node.tokens[: size + overlap].tobytes()
         node.parent = front
         front.children[node.token] = node
-        if self.on_split is not None:
-            self.on_split(front, node)
+        for told in self.on_split:
+            told(front, node)
         return front
+
+    def count_hit(self, node: Node) -> None:
+        """A hit that ends with this node was taken."""
+        for each in node.path():
+            each.use.hits += 1
 
     # --- locks --------------------------------------------------------------------------------
 
@@ -247,17 +266,10 @@ class RadixTree:
     # --- evict --------------------------------------------------------------------------------
 
     def evict(self, num_pages: int) -> list[NDArray[np.int32]]:
-        """Remove unlocked leaves, least recently used first, until `num_pages` pages are out."""
+        """Remove unlocked leaves, in the order of the policy, until `num_pages` pages are out."""
         removed: list[NDArray[np.int32]] = []
         count = 0
-        while count < num_pages and self._queue:
-            used, _, node = heapq.heappop(self._queue)
-            node.is_queued = False
-            if node.children or node.lock_count or node.parent is None:
-                continue
-            if node.last_used != used:
-                self._enqueue(node)
-                continue
+        while count < num_pages and (node := self._queue.pop(_may_go)) is not None:
             removed.append(node.pages)
             count += len(node.pages)
             self._remove(node)
@@ -289,11 +301,8 @@ class RadixTree:
 
     def _enqueue(self, node: Node) -> None:
         """Put an unlocked leaf in the eviction queue; others are put there when they become one."""
-        if node.is_queued or node.children or node.lock_count or node.parent is None:
-            return
-        node.is_queued = True
-        self._queued += 1
-        heapq.heappush(self._queue, (node.last_used, self._queued, node))
+        if _may_go(node):
+            self._queue.push(node)
 
     # --- audit --------------------------------------------------------------------------------
 
@@ -322,7 +331,7 @@ class RadixTree:
                 raise InvariantError("I2: a node is not found under its own first page")
             if node.lock_count < 0 or (parent.parent and parent.lock_count < node.lock_count):
                 raise InvariantError("I3: a parent is locked less often than its child")
-            if not (node.children or node.lock_count or node.is_queued):
+            if not (node.children or node.lock_count or node.use.is_queued):
                 raise InvariantError("I3: an unlocked leaf is not in the eviction queue")
             if node.lock_count:
                 protected += len(node.pages)
@@ -331,3 +340,8 @@ class RadixTree:
         counted = (self.num_evictable_pages, self.num_protected_pages)
         if counted != (evictable, protected):
             raise InvariantError(f"I4: counted {counted}, a walk finds {(evictable, protected)}")
+
+
+def _may_go(node: Node) -> bool:
+    """Whether it is an unlocked leaf; one that was removed has no parent."""
+    return not (node.children or node.lock_count or node.parent is None)

@@ -12,35 +12,32 @@ R1  A locked page is live and the tree's.
 R2  num_evictable and num_protected equal a walk over the tree's live pages.
 """
 
-import heapq
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eaglebench.errors import InvariantError
+from eaglebench.kv.eviction import EvictionQueue, Use
 from eaglebench.kv.geometry import PageGeometry
-from eaglebench.kv.radix import Node, RadixTree
+from eaglebench.kv.radix import Node, NodeFacts, RadixTree
 from eaglebench.kv.window import PagePairAllocator, slots_in_front
+from eaglebench.records.knobs import EvictionPolicy
 
-
-@dataclass(slots=True)
-class WindowUse:
-    """When a hit last needed a node's window, and whether the node waits for eviction.
-
-    Every node with a window page waits; what is locked is passed over.
-    """
-
-    last_used: int = 0
-    is_queued: bool = False
+WINDOW_USE = NodeFacts("window", Use)
+"""When a node's window came in and was needed last; each node with a window page waits to go."""
 
 
 class WindowResidency:
     """Locks, order of use and eviction of the tree's window pages."""
 
     def __init__(
-        self, geometry: PageGeometry, pages: PagePairAllocator, tree: RadixTree, window: int
+        self,
+        geometry: PageGeometry,
+        pages: PagePairAllocator,
+        tree: RadixTree,
+        window: int,
+        policy: EvictionPolicy = "lru",
     ) -> None:
         self.geometry = geometry
         self.pages = pages
@@ -50,9 +47,8 @@ class WindowResidency:
         self.num_protected = 0
         self._locks = np.zeros(pages.num_pages + 1, dtype=np.int32)
         self._in_tree = np.zeros(pages.num_pages + 1, dtype=np.bool_)
-        self._uses = 0
-        self._queue: list[tuple[int, int, Node]] = []
-        self._queued = 0
+        self._queue = EvictionQueue[Node](policy, WINDOW_USE.of)
+        tree.on_split.append(self._note_split)
 
     # --- what a hit needs ---------------------------------------------------------------------
 
@@ -89,6 +85,11 @@ class WindowResidency:
         self.num_protected += fresh
         self._touch(node, len(needed))
         return needed
+
+    def count_hit(self, node: Node, num_pages: int) -> None:
+        """A hit that ends with this node and looks at the last `num_pages` pages was taken."""
+        for each in _holders(node, num_pages):
+            WINDOW_USE.of(each).hits += 1
 
     def unlock(self, pages: NDArray[np.int32]) -> None:
         """Take one pin off each of these pages."""
@@ -133,7 +134,7 @@ class WindowResidency:
     # --- evict --------------------------------------------------------------------------------
 
     def evict(self, num_pages: int) -> tuple[int, list[NDArray[np.int32]]]:
-        """Give back window pages of the nodes used longest ago, until `num_pages` are out.
+        """Give back window pages, in the order of the policy, until `num_pages` are out.
 
         A node in the middle keeps its other KV. A leaf without any window left is of no use: it is
         removed, and so are the ancestors that become such leaves.
@@ -144,26 +145,23 @@ class WindowResidency:
         count = 0
         removed: list[NDArray[np.int32]] = []
         pinned: list[Node] = []
-        while count < num_pages and self._queue:
-            used, _, node = heapq.heappop(self._queue)
-            use = _use_of(node)
-            use.is_queued = False
-            if node.parent is None or not self.pages.is_live(node.pages).any():
-                continue
-            if use.last_used != used:
-                self._enqueue(node)
-                continue
+        while count < num_pages and (node := self._queue.pop(self._has_window)) is not None:
             going = node.pages[self._evictable(node)]
             if not len(going) or self.pages.is_live(node.pages).sum() > len(going):
                 pinned.append(node)
+            else:
+                WINDOW_USE.of(node).leave()
             if not len(going):
                 continue
             self.num_evictable -= len(going)
             count += self.pages.release_window(going)
             removed += self._remove_useless(node)
         for node in pinned:  # what is locked now can be evicted once it is not
-            self._enqueue(node)
+            self._queue.push(node)
         return count, removed
+
+    def _has_window(self, node: Node) -> bool:
+        return node.parent is not None and bool(self.pages.is_live(node.pages).any())
 
     def _evictable(self, node: Node) -> NDArray[np.bool_]:
         evictable: NDArray[np.bool_] = self.pages.is_live(node.pages) & (
@@ -188,26 +186,15 @@ class WindowResidency:
 
     def _touch(self, node: Node, num_pages: int) -> None:
         """The nodes that hold the last `num_pages` pages in front of the end of `node` were used."""
-        self._uses += 1
-        for each in node.path():
-            if num_pages <= 0:
-                break
-            num_pages -= len(each.pages)
-            _use_of(each).last_used = self._uses
-            self._enqueue(each)
+        self._queue.tick()
+        for each in _holders(node, num_pages):
+            self._queue.touch(each)
+            self._queue.push(each)
 
-    def note_split(self, front: Node, rear: Node) -> None:
+    def _note_split(self, front: Node, rear: Node) -> None:
         """A node was cut in two: both were used when it was."""
-        _use_of(front).last_used = _use_of(rear).last_used
-        self._enqueue(front)
-
-    def _enqueue(self, node: Node) -> None:
-        use = _use_of(node)
-        if use.is_queued:
-            return
-        use.is_queued = True
-        self._queued += 1
-        heapq.heappush(self._queue, (use.last_used, self._queued, node))
+        WINDOW_USE.of(front).inherit(WINDOW_USE.of(rear))
+        self._queue.push(front)
 
     # --- audit --------------------------------------------------------------------------------
 
@@ -226,7 +213,7 @@ class WindowResidency:
                 raise InvariantError("R1: a locked page has no window page")
             evictable += int((live & ~locked).sum())
             protected += int((live & locked).sum())
-            if live.any() and not _use_of(node).is_queued:
+            if live.any() and not WINDOW_USE.of(node).is_queued:
                 raise InvariantError("R2: a node with a window is not in the eviction queue")
         if (in_tree != self._in_tree).any() or self._locks[~in_tree].any():
             raise InvariantError("R1: pages of the tree and of its windows differ")
@@ -235,7 +222,10 @@ class WindowResidency:
             raise InvariantError(f"R2: counted {counted}, a walk finds {(evictable, protected)}")
 
 
-def _use_of(node: Node) -> WindowUse:
-    if not isinstance(node.residency, WindowUse):
-        node.residency = WindowUse()
-    return node.residency
+def _holders(node: Node, num_pages: int) -> Iterator[Node]:
+    """The nodes that hold the last `num_pages` pages in front of the end of `node`."""
+    for each in node.path():
+        if num_pages <= 0:
+            return
+        num_pages -= len(each.pages)
+        yield each

@@ -3,7 +3,13 @@
 from collections.abc import Callable
 
 from eaglebench.plan.option import CACHE, ENGINE, SPECULATION, Axis, Need, Option
-from eaglebench.records.knobs import AUTO, PREALLOCATIONS, WINDOW_OFF, EngineKnobs
+from eaglebench.records.knobs import (
+    AUTO,
+    EVICTION_POLICIES,
+    PREALLOCATIONS,
+    WINDOW_OFF,
+    EngineKnobs,
+)
 
 CHUNK_OFF = -1
 """How users write "no chunked prefill" (SGLang's spelling)."""
@@ -116,6 +122,17 @@ AXES: dict[str, Axis] = {
             "preallocation", lambda knobs: f"{knobs.preallocation}{knobs.preallocate_tokens}"
         ),
         place=5,
+    ),
+    "eviction_policy": Axis(
+        option=Option(
+            section=CACHE,
+            help="What goes first when room is short: lru, fifo or lfu.",
+            aliases=("--radix-eviction-policy",),
+        ),
+        words=EVICTION_POLICIES,
+        knob="eviction_policy",
+        spell=where_unusual("eviction_policy", lambda knobs: knobs.eviction_policy),
+        place=6,
     ),
     "parallel": Axis(
         option=Option(

@@ -8,6 +8,9 @@ from eaglebench.records.faults import FAULTS
 Preallocation = Literal["none", "lookahead-blocks", "covered"]
 PREALLOCATIONS: tuple[Preallocation, ...] = ("none", "lookahead-blocks", "covered")
 
+EvictionPolicy = Literal["lru", "fifo", "lfu"]
+EVICTION_POLICIES: tuple[EvictionPolicy, ...] = ("lru", "fifo", "lfu")
+
 AUTO = "auto"
 """Draft tokens that follow from steps and top-k; the same as saying nothing."""
 
@@ -69,6 +72,7 @@ class EngineKnobs:
         num_draft_tokens: tokens verified together, the root included (SGLang's meaning).
         preallocation: how many pages are taken ahead of need.
         preallocate_tokens: what the preallocation policies aim at.
+        eviction_policy: which cached pages go first where room is short.
         parallel: most requests that run at the same time.
         max_total_tokens: slots in the KV pools.
         swa_full_tokens_ratio: slots of the window layers' pool, as a share of `max_total_tokens`.
@@ -84,6 +88,7 @@ class EngineKnobs:
     num_draft_tokens: int = 3
     preallocation: Preallocation = "none"
     preallocate_tokens: int = 64
+    eviction_policy: EvictionPolicy = "lru"
     parallel: int = 1
     max_total_tokens: int = 16384
     swa_full_tokens_ratio: float = 0.8

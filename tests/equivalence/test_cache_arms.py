@@ -11,7 +11,15 @@ from allpairspy import AllPairs
 
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.observation import RequestObservation
-from tests.engines import make_engine, make_knobs, make_request, make_rule, run_all, tiny_models
+from tests.engines import (
+    hybrid_models,
+    make_engine,
+    make_knobs,
+    make_request,
+    make_rule,
+    run_all,
+    tiny_models,
+)
 from tests.prompts import shared_prefix_prompts
 from tests.slow_oracle import greedy_decode
 
@@ -87,3 +95,28 @@ def test_arms_agree_with_the_oracle_everywhere(
 ) -> None:
     """The full product of the same axes."""
     check_cell((page_size, chunk, parallel, steps))
+
+
+@pytest.mark.parametrize("window", [None, 5])
+@pytest.mark.parametrize("policy", ["lru", "fifo", "lfu"])
+def test_what_goes_first_changes_no_answer(policy: str, window: int | None) -> None:
+    """In a pool that keeps evicting, any order is lossless and accepts as much as no cache at all."""
+    models = tiny_models() if window is None else hybrid_models(window)
+    observed = {}
+    for arm in ("radix", "no-cache"):
+        knobs = make_knobs(
+            arm,
+            page_size=4,
+            max_total_tokens=256,
+            swa_full_tokens_ratio=0.5,
+            chunked_prefill_size=16,
+            eviction_policy=policy,
+        )
+        observed[arm] = run_all(make_engine(knobs, models=models), make_requests())
+
+    for told in ("output_token_ids", "accepted_per_step"):
+        assert {n: getattr(o, told) for n, o in observed["radix"].items()} == {
+            n: getattr(o, told) for n, o in observed["no-cache"].items()
+        }
+    assert sum(o.counters.evictions or 0 for o in observed["radix"].values()) > 0
+    assert sum(o.counters.cached_tokens or 0 for o in observed["radix"].values()) > 0

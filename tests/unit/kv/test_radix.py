@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 
 from eaglebench.errors import InvariantError
+from eaglebench.kv.eviction import Use
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import BigramKey
-from eaglebench.kv.radix import Node, RadixTree
+from eaglebench.kv.radix import Node, NodeFacts, RadixTree
+from eaglebench.records.knobs import EvictionPolicy
 
 
-def make_tree(page_size: int = 1) -> RadixTree:
+def make_tree(page_size: int = 1, policy: EvictionPolicy = "lru") -> RadixTree:
     """An empty tree."""
-    return RadixTree(PageGeometry(page_size))
+    return RadixTree(PageGeometry(page_size), policy)
 
 
 def pages(*ids: int) -> np.ndarray:
@@ -141,6 +143,48 @@ def test_the_least_recently_used_leaf_goes_first() -> None:
     assert evicted(tree, 3) == [[2], [3], [1]]
 
 
+@pytest.mark.parametrize(
+    ("policy", "order"),
+    [("lru", [[2], [3], [1]]), ("fifo", [[1], [2], [3]]), ("lfu", [[2], [3], [1]])],
+)
+def test_each_policy_has_its_order(policy: EvictionPolicy, order: list[list[int]]) -> None:
+    """Oldest use, oldest birth, fewest hits: three leaves, of which the first was hit."""
+    tree = make_tree(policy=policy)
+    for first, tokens in [(1, [1, 2]), (2, [3, 4]), (3, [5, 6])]:
+        insert(tree, tokens, first)
+    tree.count_hit(tree.match(BigramKey([1, 2])).node)
+
+    assert evicted(tree, 3) == order
+
+
+def test_a_leaf_hit_twice_outlives_one_that_was_used_later() -> None:
+    """Frequency comes first; the time of use decides between equals."""
+    tree = make_tree(policy="lfu")
+    for first, tokens in [(1, [1, 2]), (2, [3, 4]), (3, [5, 6])]:
+        insert(tree, tokens, first)
+    for tokens in ([1, 2], [1, 2], [5, 6], [3, 4]):
+        tree.count_hit(tree.match(BigramKey(tokens)).node)
+
+    assert evicted(tree, 3) == [[3], [2], [1]]
+
+
+@pytest.mark.parametrize(
+    ("policy", "order"), [("fifo", [[2, 3], [1]]), ("lfu", [[9], [2, 3], [1]])]
+)
+def test_parts_of_a_split_node_keep_its_past(
+    policy: EvictionPolicy, order: list[list[int]]
+) -> None:
+    """A front made by a cut is as old as the node it came from, and was hit as often."""
+    tree = make_tree(policy=policy)
+    _, node = insert(tree, [1, 2, 3, 4], 1)
+    tree.count_hit(node)
+    insert(tree, [7, 8], 9)
+    tree.end_of(tree.match(BigramKey([1, 2])))
+
+    assert evicted(tree, 4)[: len(order)] == order
+    tree.audit()
+
+
 def test_a_parent_goes_after_its_last_child() -> None:
     """Only leaves are evicted; an inner node becomes one when it has lost its children."""
     tree = make_tree()
@@ -224,11 +268,16 @@ def test_a_leaf_does_not_keep_the_whole_key_alive() -> None:
     assert kept < 1.1 * len(tokens)
 
 
-def test_residency_has_room() -> None:
-    """A node can carry what else is known of where its KV lives."""
+def test_parts_keep_their_facts_of_a_node_apart() -> None:
+    """What the windows know of a node and what a copy on the host would be do not meet."""
     _, node = insert(make_tree(), [1, 2], 1)
+    windows, host = NodeFacts("window", Use), NodeFacts[list[int]]("host", list)
 
-    assert node.residency is None
+    assert node.facts == {}
+    windows.of(node).hits = 3
+    host.of(node).append(7)
+
+    assert (windows.of(node).hits, host.of(node)) == (3, [7])
 
 
 @pytest.mark.parametrize(
@@ -237,7 +286,7 @@ def test_residency_has_room() -> None:
         ("I1", lambda _, node: setattr(node, "pages", node.pages[:1])),
         ("I2", lambda _, node: setattr(node, "token", b"other")),
         ("I3: a parent", lambda _, node: setattr(node, "lock_count", 1)),
-        ("I3: an unlocked", lambda _, node: setattr(node, "is_queued", False)),
+        ("I3: an unlocked", lambda _, node: setattr(node.use, "is_queued", False)),
         ("I4", lambda tree, _: setattr(tree, "num_evictable_pages", 99)),
     ],
 )

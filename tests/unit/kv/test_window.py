@@ -11,9 +11,10 @@ from eaglebench.errors import InvariantError
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import BigramKey, PrefixKey, TokenKey
 from eaglebench.kv.prefix_cache import PrefixCache, PrefixLock
-from eaglebench.kv.residency import WindowResidency
+from eaglebench.kv.residency import WINDOW_USE, WindowResidency
 from eaglebench.kv.tables import BlockTable
 from eaglebench.kv.window import PagePairAllocator, slots_in_front
+from eaglebench.records.knobs import EvictionPolicy
 
 WINDOW = 5
 """Counts the current token: four live slots in front, SGLang's W = 4."""
@@ -28,6 +29,7 @@ class Hybrid:
     key: type[TokenKey | BigramKey] = BigramKey
     num_pages: int = 128
     num_windows: int = 64
+    policy: EvictionPolicy = "lru"
     pages: PagePairAllocator = field(init=False)
     cache: PrefixCache = field(init=False)
 
@@ -37,7 +39,8 @@ class Hybrid:
         self.cache = PrefixCache(
             geometry,
             self.pages,
-            lambda tree: WindowResidency(geometry, self.pages, tree, self.window),
+            lambda tree: WindowResidency(geometry, self.pages, tree, self.window, self.policy),
+            self.policy,
         )
 
     @property
@@ -234,3 +237,33 @@ def test_what_is_locked_is_not_evicted() -> None:
 
     hybrid.cache.evict(0, 64)
     assert hybrid.free() == (128, 64)
+
+
+@pytest.mark.parametrize(("policy", "survivor"), [("lru", "hit"), ("fifo", "late"), ("lfu", "hit")])
+def test_windows_go_in_the_order_of_the_policy(policy: EvictionPolicy, survivor: str) -> None:
+    """Of two windows, the older was hit: by birth it goes first, by use and by hits it stays."""
+    hybrid = Hybrid(policy=policy)
+    first, late = list(range(6)), list(range(50, 56))
+    for tokens in (first, late):
+        hybrid.insert(tokens)
+    hit = hybrid.cache.lookup(hybrid.make_key(first), 10_000)
+    hybrid.cache.unlock(hybrid.cache.lock(hit))
+    hybrid.cache.evict(0, 1)
+
+    assert (hybrid.match(first), hybrid.match(late)) == ((5, 0) if survivor == "hit" else (0, 5))
+
+
+def test_a_window_that_comes_back_is_new() -> None:
+    """What was evicted and computed again came in when it was computed again."""
+    hybrid = Hybrid(policy="fifo")
+    short = list(range(9))
+    hybrid.insert(short)
+    hybrid.insert([*short, *range(40, 50)])
+    front = hybrid.cache.tree.match(hybrid.make_key(short)).node
+    (rear,) = front.children.values()
+    assert WINDOW_USE.of(front).born < WINDOW_USE.of(rear).born
+
+    hybrid.cache.evict(0, 1)
+    hybrid.insert(short)
+
+    assert WINDOW_USE.of(front).born > WINDOW_USE.of(rear).born

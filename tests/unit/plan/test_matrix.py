@@ -86,8 +86,7 @@ def test_two_points_of_one_name_are_an_error(monkeypatch: pytest.MonkeyPatch) ->
 def test_every_axis_tells_cells_apart() -> None:
     """Two values of any axis are two cells: none is forgotten in the names."""
     values: dict[str, tuple[int | str, ...]] = {
-        "preallocation": ("none", "covered"),
-        "chunked_prefill_size": (-1, 16),
+        name: axis.words[:2] for name, axis in AXES.items() if axis.least is None
     }
     beside: dict[str, dict[str, tuple[int | str, ...]]] = {
         "preallocate_tokens": {"preallocation": ("covered",)},

@@ -14,7 +14,7 @@ from eaglebench.plan import draft_config
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from eaglebench.training.head_report import HeadReport
+    from eaglebench.training.heads import HeadReport
 
 FORMATS = ("safeailab", "sglang", "speculators")
 WRITERS = {

@@ -1,4 +1,9 @@
-"""One conversation as token ids, and files of them."""
+"""Conversations as token ids, files of them, and what a chat template puts around their turns.
+
+    lead  USER  to_answer  ANSWER  to_user  USER  to_answer  ANSWER  ...
+
+The frame is found by rendering two turns whose texts are marks and cutting at the marks.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -6,8 +11,50 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eaglebench.errors import InputFileError
-from eaglebench.training.frame import ChatFrame
+from eaglebench.errors import InputFileError, UsageError
+from eaglebench.model.tokenizer import HubTokenizer
+
+_MARKS = ("\N{CIRCLED DIGIT ONE}", "\N{CIRCLED DIGIT TWO}", "\N{CIRCLED DIGIT THREE}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFrame:
+    """The template's own tokens.
+
+    Attributes:
+        lead: in front of the first user turn.
+        to_answer: between a user turn and its answer; its first token ends the user turn.
+        to_user: between an answer and the next user turn; its first token ends the answer.
+    """
+
+    lead: tuple[int, ...]
+    to_answer: tuple[int, ...]
+    to_user: tuple[int, ...]
+
+
+def read_frame(tokenizer: HubTokenizer) -> ChatFrame:
+    """The frame of a tokenizer's chat template.
+
+    Raises:
+        UsageError: there is no template, or it does not keep turns apart by tokens of its own.
+    """
+    roles = ("user", "assistant", "user")
+    text = tokenizer.render_chat_text(
+        [{"role": role, "content": mark} for role, mark in zip(roles, _MARKS, strict=True)]
+    )
+    pieces = []
+    for mark in _MARKS:
+        piece, found, text = text.partition(mark)
+        if not found:
+            raise UsageError("the chat template leaves out or rewrites the text of turns")
+        pieces.append(tuple(tokenizer.encode(piece)))
+    lead, to_answer, to_user = pieces
+    if not lead or not to_answer or not to_user:
+        raise UsageError(
+            "the chat template has no tokens between turns, so that their ends can't be seen"
+        )
+    return ChatFrame(lead, to_answer, to_user)
+
 
 Span = tuple[int, int]
 Encode = Callable[[str], list[int]]
@@ -60,11 +107,8 @@ def read_conversations(path: Path, frame: ChatFrame, encode: Encode) -> Iterator
                 continue
             try:
                 raw = json.loads(line)
-                yield (
-                    _from_messages(raw["messages"], frame, encode)
-                    if ("messages" in raw)
-                    else _from_ids(raw)
-                )
+                is_text = "messages" in raw
+                yield _from_messages(raw["messages"], frame, encode) if is_text else _from_ids(raw)
             except (ValueError, KeyError, TypeError) as error:
                 if not line.endswith("\n"):
                     return
@@ -97,7 +141,6 @@ def _from_messages(
         closing = frame.to_user if is_answer else frame.to_answer
         ids += encode(message["content"])
         if is_answer:
-            ends_answer = 1
-            answers.append((start, len(ids) + ends_answer))
+            answers.append((start, len(ids) + 1))  # its end is something to propose as well
         ids += closing
     return Conversation(tuple(ids), tuple(answers))

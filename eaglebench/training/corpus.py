@@ -1,13 +1,52 @@
-"""What is learned from and what is held out, and in which order it is seen."""
+"""What is learned from and what is held out, in which order it is seen, and its most used tokens.
 
+What is measured is kept out of what is learned: no words in a row in common.
+"""
+
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 
+import torch
+from torch import Tensor
+
 from eaglebench.errors import UsageError
 from eaglebench.training.conversation import Conversation
-from eaglebench.training.overlap import OverlapFilter
+
+_WORD = re.compile(r"\w+")
+
+
+class OverlapFilter:
+    """Finds texts that share `num_words` words in a row with one of the excluded texts.
+
+    Words are compared without case and punctuation. Excluded texts of fewer words exclude nothing.
+    """
+
+    def __init__(self, excluded: Iterable[str], num_words: int) -> None:
+        self._num_words = num_words
+        self._grams: set[tuple[str, ...]] = set()
+        for text in excluded:
+            self._grams.update(_grams(_words(text), num_words))
+
+    def shared(self, text: str) -> str | None:
+        """The first words that `text` has in common with an excluded text; None if none."""
+        for gram in _grams(_words(text), self._num_words):
+            if gram in self._grams:
+                return " ".join(gram)
+        return None
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _grams(words: list[str], num_words: int) -> Iterable[tuple[str, ...]]:
+    shifted = (words[start:] for start in range(num_words))
+    return zip(*shifted, strict=False)
+
 
 _BUCKET = 64
 """Conversations sorted by length at a time, so that a batch pads little and still varies."""
@@ -126,3 +165,54 @@ def _digest(conversation: Conversation) -> float:
     """A number in [0, 1) that the tokens alone decide."""
     text = ",".join(map(str, conversation.ids))
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big") / _HASH_SPACE
+
+
+@dataclass(frozen=True, slots=True)
+class DraftVocabulary:
+    """Tokens that can be proposed.
+
+    Attributes:
+        target_ids: [size] int64, ascending.
+        coverage: share of the answers' tokens that are among them.
+    """
+
+    target_ids: Tensor
+    coverage: float
+
+
+def choose_vocabulary(
+    conversations: Iterable[Conversation],
+    *,
+    size: int,
+    vocab_size: int,
+    always: Sequence[int],
+) -> DraftVocabulary:
+    """The `size` most frequent tokens of answers, or all tokens if there are no more.
+
+    Args:
+        conversations: whose answers are counted.
+        size: how many at most.
+        vocab_size: of the target.
+        always: ids that are taken whatever their count, such as those that end an answer.
+    """
+    counts = count_answer_tokens(conversations)
+    # Of equal counts the lowest id wins; ids that never occur fill what is left.
+    ranked = sorted(range(vocab_size), key=lambda token: (-counts[token], token))
+    kept = dict.fromkeys([*always, *ranked])
+    chosen = sorted(list(kept)[:size])
+    return DraftVocabulary(torch.tensor(chosen), coverage_of(counts, chosen))
+
+
+def count_answer_tokens(conversations: Iterable[Conversation]) -> Counter[int]:
+    """How often each token stands in an answer."""
+    counts: Counter[int] = Counter()
+    for each in conversations:
+        for start, end in each.answers:
+            counts.update(each.ids[start:end])
+    return counts
+
+
+def coverage_of(counts: Counter[int], target_ids: Iterable[int]) -> float:
+    """Share of all counted tokens that are among `target_ids`; 1 where nothing was counted."""
+    total = counts.total()
+    return sum(counts[token] for token in target_ids) / total if total else 1.0

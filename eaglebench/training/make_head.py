@@ -35,30 +35,30 @@ from eaglebench.training.blueprint import (
 )
 from eaglebench.training.card import write_card
 from eaglebench.training.conversation import (
+    ChatFrame,
     Conversation,
     append_conversations,
     read_conversations,
+    read_frame,
 )
-from eaglebench.training.corpus import Corpus, make_corpus
-from eaglebench.training.examiner import measure_acceptance
-from eaglebench.training.frame import ChatFrame, read_frame
+from eaglebench.training.corpus import (
+    Corpus,
+    OverlapFilter,
+    choose_vocabulary,
+    count_answer_tokens,
+    coverage_of,
+    make_corpus,
+)
 from eaglebench.training.openings import FIRST_TURNS, LATER_TURNS
-from eaglebench.training.overlap import OverlapFilter
 from eaglebench.training.recipe import (
     TrainingFiles,
     TrainingMachine,
     TrainingRecipe,
     TrainingReport,
 )
-from eaglebench.training.shelf import Shelf
-from eaglebench.training.teacher import Teacher
+from eaglebench.training.teacher import Shelf, Teacher
 from eaglebench.training.trainer import Trainer, load_checkpoint, save_checkpoint
-from eaglebench.training.training_time_test import TrainingTimeTest
-from eaglebench.training.vocabulary import (
-    choose_vocabulary,
-    count_answer_tokens,
-    coverage_of,
-)
+from eaglebench.training.training_time_test import TrainingTimeTest, measure_acceptance
 from eaglebench.training.writer import ConversationWriter, Openings, WritingLimits
 
 _EXAM_GROUP = 8

@@ -10,12 +10,11 @@ import torch
 from eaglebench.errors import UsageError
 from eaglebench.training.conversation import Conversation
 from eaglebench.training.corpus import batches
-from eaglebench.training.examiner import count_accepted
 from eaglebench.training.optimizer import Optimizers, Rates
 from eaglebench.training.recipe import Acceptance, TrainingRecipe
-from eaglebench.training.shelf import Shelf
+from eaglebench.training.teacher import Shelf
 from eaglebench.training.trainable import TrainableHead
-from eaglebench.training.training_time_test import TrainingTimeTest, decayed
+from eaglebench.training.training_time_test import TrainingTimeTest, count_accepted, decayed
 
 _KEEP_EVERY = 25
 """Updates between two checkpoints."""

@@ -9,17 +9,52 @@ Tokens are always the conversation's own, so "right at level k" means right afte
 the run of right levels at a slot is what a greedy verify step from there would accept.
 
 Source: EAGLE-3 (arXiv:2503.01840); the loss is SpecForge's, cross-entropy against the target's
-distribution with a weight that decays by level.
+distribution with a weight that decays by level, with the gradient made in the forward pass:
+
+    loss = mean over rows of  logsumexp(x) - sum(w * x)        grad = (softmax(x) - w) / rows
+
+One autograd function, because the plain form walks over [rows, vocab] a dozen times and keeps most of
+it for the backward pass.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from eaglebench.training.soft_loss import soft_cross_entropy
-from eaglebench.training.teacher import Lesson
+from eaglebench.training.conversation import Conversation
+from eaglebench.training.recipe import Acceptance
+from eaglebench.training.teacher import Lesson, Shelf
 from eaglebench.training.trainable import PastLevel, TrainableHead
+
+
+class _SoftCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, wanted: Tensor) -> Tensor:
+        probabilities = torch.softmax(logits, dim=-1)
+        aligned = torch.linalg.vecdot(wanted, logits).float()
+        loss: Tensor = (torch.logsumexp(logits.float(), dim=-1) - aligned).mean()
+        ctx.save_for_backward(probabilities.sub_(wanted).div_(len(logits)))
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (gradient,) = ctx.saved_tensors
+        return gradient * grads[0].to(gradient.dtype), None
+
+
+def soft_cross_entropy(logits: Tensor, wanted: Tensor) -> Tensor:
+    """Mean cross-entropy, a scalar.
+
+    Args:
+        logits: [rows, vocab].
+        wanted: [rows, vocab] distributions, of the same dtype.
+    """
+    apply: Any = _SoftCrossEntropy.apply
+    loss: Tensor = apply(logits, wanted)
+    return loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +128,27 @@ def decayed(scores: list[LevelScore], decay: float) -> Tensor:
     """Sum of the levels' losses, level k weighted with decay to the power of k."""
     losses = [decay**level * score.loss for level, score in enumerate(scores)]
     return torch.stack(losses).sum()
+
+
+@torch.no_grad()
+def measure_acceptance(
+    head: TrainableHead,
+    exam: TrainingTimeTest,
+    shelf: Shelf,
+    groups: Sequence[Sequence[Conversation]],
+) -> Acceptance:
+    """Acceptance over conversations, computed group by group."""
+    counts = [count_accepted(exam.run(head, shelf.lesson(group))) for group in groups]
+    return Acceptance(
+        positions=sum(each.positions for each in counts),
+        by_level=tuple(map(sum, zip(*(each.by_level for each in counts), strict=True))),
+    )
+
+
+def count_accepted(scores: Sequence[LevelScore]) -> Acceptance:
+    """Slots that were asked at every level, and those with all levels up to each right."""
+    asked = torch.stack([score.is_asked for score in scores]).all(dim=0)
+    right = torch.stack([score.is_right & asked for score in scores]).int().cumprod(dim=0)
+    return Acceptance(
+        positions=int(asked.sum()), by_level=tuple(int(level.sum()) for level in right)
+    )

@@ -16,8 +16,7 @@ from torch import Tensor
 from eaglebench.model.target import Target
 from eaglebench.spec.choices import choose_greedy
 from eaglebench.spec.sampling import Sampler, coin
-from eaglebench.training.conversation import Conversation, Span
-from eaglebench.training.frame import ChatFrame
+from eaglebench.training.conversation import ChatFrame, Conversation, Span
 from eaglebench.training.grid import DecodeGrid
 
 _USER_TEMPERATURE = 1.0

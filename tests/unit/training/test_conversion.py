@@ -19,8 +19,7 @@ from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.published import read_published
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
-from eaglebench.training.conversion import convert, save_converted
-from eaglebench.training.written_config import Verifier
+from eaglebench.training.conversion import Verifier, convert, save_converted
 from tests.checkpoints import (
     AUX_LAYER_IDS,
     DRAFT_VOCAB,

@@ -13,8 +13,7 @@ from eaglebench.model.heads.format import HeadFormat
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.published import read_published
 from eaglebench.model.target import Target
-from eaglebench.training.conversion import convert, save_converted
-from eaglebench.training.written_config import Verifier
+from eaglebench.training.conversion import Verifier, convert, save_converted
 from tests.checkpoints import publish_eagle3
 from tests.head_runs import assert_as_written, make_target
 from tests.unit.model.heads.test_any_config import change, changes, publish, the_target

@@ -7,14 +7,18 @@ import pytest
 
 from eaglebench.errors import InputFileError, UsageError
 from eaglebench.training.conversation import (
+    ChatFrame,
     Conversation,
     append_conversations,
     read_conversations,
 )
-from eaglebench.training.corpus import Corpus, batches, make_corpus
-from eaglebench.training.frame import ChatFrame
-from eaglebench.training.overlap import OverlapFilter
-from eaglebench.training.vocabulary import choose_vocabulary
+from eaglebench.training.corpus import (
+    Corpus,
+    OverlapFilter,
+    batches,
+    choose_vocabulary,
+    make_corpus,
+)
 from tests.engines import byte_ids, byte_text
 from tests.unit.training.lessons import ASSISTANT, BOS, EOS, USER, exchange
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import torch
 
 from eaglebench.training.conversation import Conversation
-from eaglebench.training.shelf import Shelf
-from eaglebench.training.teacher import Lesson, Study, Teacher
+from eaglebench.training.teacher import Lesson, Shelf, Study, Teacher
 from tests.engines import tiny_models
 from tests.unit.training.lessons import exchange, logits_behind
 

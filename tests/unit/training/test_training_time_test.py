@@ -5,12 +5,15 @@ from torch import Tensor
 
 from eaglebench.model.heads.layer import make_rotary
 from eaglebench.training.blueprint import blueprint_of
-from eaglebench.training.examiner import count_accepted
-from eaglebench.training.shelf import Shelf
-from eaglebench.training.soft_loss import soft_cross_entropy
-from eaglebench.training.teacher import Lesson, Teacher
+from eaglebench.training.teacher import Lesson, Shelf, Teacher
 from eaglebench.training.trainable import PastLevel, TrainableHead
-from eaglebench.training.training_time_test import LevelScore, TrainingTimeTest, decayed
+from eaglebench.training.training_time_test import (
+    LevelScore,
+    TrainingTimeTest,
+    count_accepted,
+    decayed,
+    soft_cross_entropy,
+)
 from tests.engines import TINY_HEAD, tiny_models
 from tests.plain_heads import PlainHead
 from tests.unit.training.lessons import exchange

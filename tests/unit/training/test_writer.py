@@ -5,8 +5,7 @@ import itertools
 import torch
 
 from eaglebench.model.tokenizer import HubTokenizer
-from eaglebench.training.conversation import Conversation
-from eaglebench.training.frame import ChatFrame, read_frame
+from eaglebench.training.conversation import ChatFrame, Conversation, read_frame
 from eaglebench.training.writer import ConversationWriter, Openings, WritingLimits
 from tests.engines import TINY, byte_ids, tiny_models
 from tests.unit.training.lessons import greedy_answer

@@ -98,9 +98,9 @@ def gate(
 
 def _write_files(document: "ReportDocument", junit: Path | None, summary: str | None) -> None:
     from eaglebench.cli.side_files import append_beside, write_beside
-    from eaglebench.report.formats import FORMATS
+    from eaglebench.report.formats import render
 
     if junit is not None:
-        write_beside(junit, FORMATS["junit"](document), "--junit")
+        write_beside(junit, render("junit", document), "--junit")
     if summary:
-        append_beside(Path(summary), FORMATS["pr"](document) + "\n", "GITHUB_STEP_SUMMARY")
+        append_beside(Path(summary), render("pr", document) + "\n", "GITHUB_STEP_SUMMARY")

@@ -6,8 +6,7 @@ import click
 
 from eaglebench.cli.effects import StatedCommand, always, beside
 from eaglebench.cli.exit_codes import shown_code
-
-FORMS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "bencher")
+from eaglebench.report.formats import FORMATS, render
 
 
 @click.command(
@@ -15,7 +14,9 @@ FORMS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "benche
     needs=always("form", "baseline", "to", "output_dir") | {"fail_on": beside("baseline")},
 )
 @click.argument("run", default="latest")
-@click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(tuple(FORMATS)), default="html", show_default=True
+)
 @click.option("--baseline", help="Judge against this baseline; by default arms against no-cache.")
 @click.option(
     "--fail-on", multiple=True, metavar="METRIC:LOSS", help="Rules for --baseline, as in gate."
@@ -39,7 +40,6 @@ def report(
     from eaglebench.bench.api import judged_document, load
     from eaglebench.cli.console import notice
     from eaglebench.files import make_folder, write_text
-    from eaglebench.report.formats import FORMATS
 
     opened = load(run, output_dir=output_dir)
     if baseline is None:
@@ -48,7 +48,7 @@ def report(
         document = judged_document(
             opened, baseline=baseline, fail_on=fail_on, output_dir=output_dir, notice=notice
         )
-    text = FORMATS[form](document)
+    text = render(form, document)
     if to is None and form != "html":
         click.echo(text, nl=not text.endswith("\n"))
         return shown_code(document.doubts, document.places)

@@ -1,30 +1,26 @@
-"""The formats of a report by the name under which they are asked for."""
+"""The formats of a report by the name under which they are asked for; each is loaded when used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
-from eaglebench.report.bencher import render_bencher
-from eaglebench.report.csv_table import render_csv
-from eaglebench.report.document import ReportDocument
-from eaglebench.report.github_benchmark import render_github_benchmark
-from eaglebench.report.json_document import render_json
-from eaglebench.report.junit import render_junit
-from eaglebench.report.markdown import render_markdown
-from eaglebench.report.pull_request import render_pull_request
+if TYPE_CHECKING:
+    from eaglebench.report.document import ReportDocument
 
-
-def _render_page(document: ReportDocument) -> str:
-    from eaglebench.report.html import render_html  # noqa: PLC0415  # slow to import
-
-    return render_html(document)
-
-
-FORMATS: dict[str, Callable[[ReportDocument], str]] = {
-    "md": render_markdown,
-    "pr": render_pull_request,
-    "html": _render_page,
-    "junit": render_junit,
-    "json": render_json,
-    "csv": render_csv,
-    "github-benchmark": render_github_benchmark,
-    "bencher": render_bencher,
+FORMATS: Mapping[str, str] = {
+    "html": "eaglebench.report.html:render_html",
+    "md": "eaglebench.report.markdown:render_markdown",
+    "pr": "eaglebench.report.pull_request:render_pull_request",
+    "junit": "eaglebench.report.junit:render_junit",
+    "json": "eaglebench.report.json_document:render_json",
+    "csv": "eaglebench.report.csv_table:render_csv",
+    "github-benchmark": "eaglebench.report.github_benchmark:render_github_benchmark",
+    "bencher": "eaglebench.report.bencher:render_bencher",
 }
+"""What `report --format` offers, in its order."""
+
+
+def render(form: str, document: "ReportDocument") -> str:
+    """The document in one of `FORMATS`."""
+    renderer: Callable[[ReportDocument], str] = resolve_name(FORMATS[form])
+    return renderer(document)

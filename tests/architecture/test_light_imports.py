@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from eaglebench.report.formats import FORMATS
 from tests.architecture.source import sources
 
 HEAVY = ("torch", "transformers", "pandas", "datasets", "pyarrow", "scipy")
@@ -16,6 +17,7 @@ NEEDLESS = (
     "sklearn", "statsmodels", "tabulate", "torchvision",
 )  # fmt: skip
 """What a run's models and commands are loaded without; tables at its end may need some of it."""
+SHOW_LOADED = "print(json.dumps(sorted(sys.modules)))"
 HELP_LIMIT_S = 5.0
 """Far above what it takes (a fifth of a second), because other tests may hold the processors."""
 
@@ -64,26 +66,30 @@ def test_a_run_starts_without_what_it_does_not_need() -> None:
     code = (
         "import json, sys, eaglebench.cli.run_command, eaglebench.bench.session, "
         "eaglebench.backends.registry, eaglebench.backends.loading; "
-        "print(json.dumps(sorted(sys.modules)))"
+        f"{SHOW_LOADED}"
     )
     loaded = json.loads(run_python("-c", code))
 
     assert [name for name in NEEDLESS if name in loaded] == []
 
 
-PLAIN_FORMATS = (
-    "bencher", "csv_table", "github_benchmark", "json_document", "junit", "markdown", "pull_request",
-)  # fmt: skip
-"""Modules of `report` that write plain text."""
-
-
-@pytest.mark.parametrize("name", PLAIN_FORMATS)
-def test_a_plain_format_loads_no_terminal_and_no_charts(name: str) -> None:
-    """A format for machines or for GitHub needs neither rich nor plotly."""
-    code = f"import json, sys, eaglebench.report.{name}; print(json.dumps(sorted(sys.modules)))"
-    loaded = json.loads(run_python("-c", code))
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_format_loads_no_terminal_and_no_charts(form: str) -> None:
+    """The module of a format for machines, for GitHub or for a browser pulls in neither."""
+    module = FORMATS[form].partition(":")[0]
+    loaded = json.loads(run_python("-c", f"import json, sys, {module}; {SHOW_LOADED}"))
 
     assert [other for other in ("rich", "plotly") if other in loaded] == []
+
+
+def test_the_names_of_the_formats_load_none_of_them() -> None:
+    """The choices of `report --format` are made without a format."""
+    code = f"import json, sys, eaglebench.cli.report_command; {SHOW_LOADED}"
+    loaded = json.loads(run_python("-c", code))
+
+    assert {name for name in loaded if name.startswith("eaglebench.report.")} == {
+        "eaglebench.report.formats"
+    }
 
 
 def test_importing_the_package_loads_nothing() -> None:

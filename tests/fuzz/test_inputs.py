@@ -14,6 +14,7 @@ import click
 import pytest
 
 from eaglebench.cli.main import COMMANDS, main
+from eaglebench.report.formats import FORMATS
 from tests.fuzz.damage import TEXTS, WEIRD, damage_file
 from tests.stored_runs import invoke, make_results, scripted
 
@@ -21,7 +22,6 @@ FEW, MANY, BATCH = 300, 2000, 50
 """Inputs of every run, inputs of the slow test, and how many share a test."""
 DRY = ("run", "tiny", "-o", "out", "--dry-run")
 WET = ("run", "tiny", "-o", "out2", "--progress", "none", "--max-new-tokens", "4")
-FORMATS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "bencher")
 KNOWN = {0, 2, 3, 4, 5}
 SPOKEN = ("can't be written", "can't be made", "nothing can be written", "can't be deleted")
 """A status of 1 needs one of these: only a disk may cause it."""
@@ -90,7 +90,7 @@ def baseline(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
     yield ("gate", "latest~1", *options, *random.choice(((), ("--across-environments",))))
     verbs = (("list",), ("show", "odd"), ("diff", "odd"), ("accept", "odd", "--reason", "x"))
     yield ("baseline", *random.choice(verbs), "-o", "out")
-    yield ("report", *options, "--format", random.choice(FORMATS), "--to", "report.out")
+    yield ("report", *options, "--format", random.choice(list(FORMATS)), "--to", "report.out")
 
 
 def run_folder(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
@@ -99,7 +99,7 @@ def run_folder(folder: Path, random: Random) -> Iterator[tuple[str, ...]]:
     names = ("run.json", "requests.jsonl", "blocks.jsonl", "environment.json", "steps.parquet")
     damage_file(run / random.choice(names), random)
     name = ("latest~1", "-o", "out")
-    form = ("--format", random.choice(FORMATS), "--to", "report.out")
+    form = ("--format", random.choice(list(FORMATS)), "--to", "report.out")
     yield random.choice((("show", *name), ("report", *name, *form)))
     more: tuple[tuple[str, ...], ...] = (
         ("list", "-o", "out"),

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from eaglebench.bench import measure
 from eaglebench.cli.main import main
+from eaglebench.report.formats import FORMATS
 from eaglebench.store.run_folder import find_run
 from tests.fakes import Plant, ScriptedRuntime
 
@@ -271,9 +272,7 @@ def test_explain_says_what_there_is(args: tuple[str, ...], message: str) -> None
     assert message in err
 
 
-@pytest.mark.parametrize(
-    "form", ["md", "pr", "junit", "json", "csv", "github-benchmark", "bencher"]
-)
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "html"])
 def test_reports_are_printed(form: str) -> None:
     """Every text format, on standard output alone."""
     run()

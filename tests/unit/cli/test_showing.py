@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from eaglebench.report.formats import FORMATS
 from tests.stored_runs import ODD, invoke, make_results, scripted
 
 ENCODINGS = ("ascii", "cp1252")
-FORMATS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "bencher")
 REGRESSION, MISSING = 3, 5
 COMMANDS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (0, ("show", "latest~1")),

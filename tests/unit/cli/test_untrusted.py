@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from eaglebench.cli.main import main
 from eaglebench.files import write_text
 from eaglebench.records.knobs import EngineKnobs
+from eaglebench.report.formats import FORMATS
 from tests.fakes import Plant, ScriptedBackend, ScriptedRuntime
 
 RUN = ("run", "tiny", "-o", "out", "--progress", "none", "--question-file", "questions.jsonl")
 GO_ON = "--continue-on-error"
 TEXTS = (*(f"Name river {number}." for number in range(9)), "Name a hill.")
-FORMS = ("html", "md", "pr", "junit", "json", "csv", "github-benchmark", "bencher")
 TOO_SMALL = ("--max-total-tokens", "20", "--context-length", "20", GO_ON)
 EVERY_ARM = ("radix", "no-cache")
 
@@ -64,7 +64,7 @@ def test_a_run_in_which_everything_failed_is_five_everywhere(arms: str) -> None:
         ("compare", "latest", "latest"),
         ("explain", "latest", "-", "q0"),
         ("gate", "--baseline", "good"),
-        *(("report", "--format", form) for form in FORMS),
+        *(("report", "--format", form) for form in FORMATS),
     ]
     invoke(*RUN, "--max-new-tokens", "12")
     invoke("baseline", "save", "good", "--reason", "good", "-o", "out")

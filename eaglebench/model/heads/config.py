@@ -6,6 +6,7 @@ says nothing. Values are taken as JSON has them: true is no number and "8" none 
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 from pydantic_core import ErrorDetails
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.fields import ALIASES, check_unread
-from eaglebench.model.heads.rope import SHARE, read_rope, read_shares, rotated_width
+from eaglebench.model.heads.fields import check_unread
+from eaglebench.model.heads.rope import SHARE, SHARE_WORDS, read_rope, read_shares, rotated_width
 from eaglebench.model.heads.window import read_window
 
 NESTED = "transformer_layer_config"
@@ -23,12 +24,33 @@ DEFAULT_NUM_AUX = 3
 ACTIVATIONS = ("silu", "swish", "gelu", "gelu_pytorch_tanh", "relu")
 _OUTER_DECIDES = {"architectures", "model_type", "tie_word_embeddings"}
 """What a speculators file says of the head outside, and of the layer's family inside."""
-_IN_BOTH = ("norm_before_fc", "norm_output", "fc_norm", "has_lm_head")
-"""What some files say in `eagle_config` instead of at the top."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Says:
+    """What there is to know of a field besides its kind and its default.
+
+    Attributes:
+        words: what other projects call it.
+        in_both: some files say it in `eagle_config` instead of at the top.
+        of_eagle3: an EAGLE-1 head has no place for it.
+        is_fixed: it can't be said otherwise than the file does.
+        is_counted: nor can this one, because projects count differently.
+    """
+
+    words: tuple[str, ...] = ()
+    in_both: bool = False
+    of_eagle3: bool = False
+    is_fixed: bool = False
+    is_counted: bool = False
+
 
 _Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 _Size = Annotated[int, Field(ge=1, le=2**31)]
-_LayerIds = list[int] | None
+_LayerIds = Annotated[list[int] | None, Says(is_counted=True)]
+_Fixed = Says(is_fixed=True)
+_OfEagle3 = Says(of_eagle3=True)
+_InBoth = Says(of_eagle3=True, in_both=True)
 
 
 class EagleBlock(BaseModel):
@@ -43,26 +65,26 @@ class EagleBlock(BaseModel):
 
 
 class HeadConfig(BaseModel):
-    """What a head's shape and maths are read from, and what its tensors are held against."""
+    """What a head's shape and maths are read from: the one table of the fields that are read."""
 
     model_config = _Strict
 
-    architectures: list[str] | None = None
-    speculators_model_type: str | None = None
+    architectures: Annotated[list[str] | None, _Fixed] = None
+    speculators_model_type: Annotated[str | None, _Fixed] = None
     model_type: str | None = None
     hidden_size: _Size
     intermediate_size: _Size
     num_attention_heads: _Size
     num_key_value_heads: _Size | None = None
     head_dim: _Size | None = None
-    num_hidden_layers: PositiveInt = 1
-    hidden_act: str = "silu"
+    num_hidden_layers: Annotated[PositiveInt, _Fixed] = 1
+    hidden_act: Annotated[str, Says(words=("hidden_activation",))] = "silu"
     rms_norm_eps: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-6
     rope_theta: float | None = None
     rope_scaling: dict[str, Any] | None = None
     rope_parameters: dict[str, Any] | None = None
-    partial_rotary_factor: float | None = None
-    rotary_dim: int | None = None
+    partial_rotary_factor: Annotated[float | None, Says(words=SHARE_WORDS)] = None
+    rotary_dim: Annotated[int | None, Says(words=("rotary_ndims",))] = None
     max_position_embeddings: _Size | None = None
     layer_types: list[str] | None = None
     sliding_window: _Size | None = None
@@ -72,24 +94,28 @@ class HeadConfig(BaseModel):
     draft_vocab_size: _Size | None = None
     tie_word_embeddings: bool = False
     target_hidden_size: _Size | None = None
-    norm_before_residual: bool | None = None
-    norm_before_fc: bool | None = None
-    norm_output: bool | None = None
-    fc_norm: bool | None = None
-    use_aux_norm: bool = False
+    norm_before_residual: Annotated[bool | None, _OfEagle3] = None
+    norm_before_fc: Annotated[bool | None, _InBoth] = None
+    norm_output: Annotated[  # TensorRT-LLM has another word
+        bool | None, Says(words=("return_hidden_post_norm",), of_eagle3=True, in_both=True)
+    ] = None
+    fc_norm: Annotated[bool | None, _InBoth] = None
+    use_aux_norm: Annotated[bool, _OfEagle3] = False
     bias: bool | None = None
     attention_bias: bool | None = None
     qkv_bias: bool | None = None
     mlp_bias: bool | None = None
     fusion_bias: bool | None = None
-    use_qk_norm: bool | None = None
-    has_lm_head: bool | None = None
-    num_aux_hidden_states: Annotated[int, Field(ge=1, le=1024)] | None = None
+    use_qk_norm: Annotated[bool | None, Says(words=("qk_norm", "qk_layernorm"))] = None
+    has_lm_head: Annotated[bool | None, Says(in_both=True)] = None
+    num_aux_hidden_states: Annotated[
+        Annotated[int, Field(ge=1, le=1024)] | None, Says(is_counted=True)
+    ] = None
     eagle_aux_hidden_state_layer_ids: _LayerIds = None
     aux_hidden_state_layer_ids: _LayerIds = None
     target_layer_ids: _LayerIds = None
     aux_hidden_states_layers: _LayerIds = None
-    eagle_config: EagleBlock = Field(default_factory=EagleBlock)
+    eagle_config: Annotated[EagleBlock, _Fixed] = Field(default_factory=EagleBlock)
 
     @property
     def num_kv_heads(self) -> int:
@@ -142,7 +168,14 @@ class HeadConfig(BaseModel):
         return bool(self.fc_norm) or self.use_aux_norm
 
 
-KNOWN = frozenset(HeadConfig.model_fields)
+SAYS = {
+    name: next((each for each in field.metadata if isinstance(each, Says)), Says())
+    for name, field in HeadConfig.model_fields.items()
+}
+KNOWN = frozenset(SAYS)
+ALIASES = {word: name for name, says in SAYS.items() for word in says.words}
+"""Another project's word: ours."""
+_IN_BOTH = tuple(name for name, says in SAYS.items() if says.in_both)
 _KNOWN_NESTED = frozenset(EagleBlock.model_fields) | set(_IN_BOTH)
 
 

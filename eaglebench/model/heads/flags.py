@@ -7,11 +7,11 @@ the file has none, or drop one that no flag announces. Here the two have to agre
 from collections.abc import Collection, Iterator
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.config import HeadConfig
+from eaglebench.model.heads.config import SAYS, HeadConfig
 from eaglebench.model.heads.format import Algorithm, HeadFormat
 from eaglebench.model.heads.places import LM_HEAD, MLP, OUTPUT, QKV, QUERY_NORM, has_bias
 
-OF_EAGLE3 = ("norm_before_residual", "norm_before_fc", "norm_output", "fc_norm", "use_aux_norm")
+OF_EAGLE3 = tuple(name for name, says in SAYS.items() if says.of_eagle3)
 """What an EAGLE-1 head has no place for."""
 
 

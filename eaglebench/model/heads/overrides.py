@@ -11,22 +11,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from eaglebench.errors import UsageError
-from eaglebench.model.heads.config import BLOCK, KNOWN, NESTED
-from eaglebench.model.heads.fields import ALIASES, HARMLESS
+from eaglebench.model.heads.config import ALIASES, BLOCK, NESTED, SAYS
+from eaglebench.model.heads.fields import HARMLESS
 
 OPTION = "--draft-config"
-_LAYERS = frozenset(
-    {
-        *("eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids", "target_layer_ids"),
-        *("aux_hidden_states_layers", "num_aux_hidden_states"),
-    }
-)
 _SCALING = ("rope_parameters", "rope_scaling")
-SETTABLE = tuple(
-    sorted(
-        KNOWN - _LAYERS - {BLOCK, "architectures", "speculators_model_type", "num_hidden_layers"}
-        | {"use_aux_hidden_state"}
-    )
+SETTABLE = sorted(
+    [name for name, says in SAYS.items() if not (says.is_fixed or says.is_counted)]
+    + ["use_aux_hidden_state"]
 )
 """Fields that can be said otherwise."""
 
@@ -78,7 +70,7 @@ def check_effect(changes: Mapping[str, Any], unused: Iterable[str], kind: str) -
 
 
 def _check_name(name: str, value: Any, blocks: list[dict[str, Any]]) -> None:
-    if name in _LAYERS and value is not None:
+    if name in SAYS and SAYS[name].is_counted and value is not None:
         raise UsageError(
             f"{OPTION} {name}: how ids are counted differs between projects",
             hint="say which states feed the head with --aux-layer-ids",

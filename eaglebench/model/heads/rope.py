@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.fields import ALIASES
 
 DEFAULT_THETA = 10000.0
 SHARE = "partial_rotary_factor"
+SHARE_WORDS = ("rotary_pct", "rope_pct", "rotary_percent", "rotary_percentage")
+"""What other projects call it."""
 SECTIONS = ("mrope_section", "mrope_interleaved")
 """How three kinds of positions share the angles; three equal ones, as text has, are one."""
-_SHARES = {SHARE, *(word for word, ours in ALIASES.items() if ours == SHARE)}
+_SHARES = {SHARE, *SHARE_WORDS}
 _ORIGINAL = "original_max_position_embeddings"
 _NEEDS: dict[str, tuple[str, ...]] = {
     "default": (),

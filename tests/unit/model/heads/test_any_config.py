@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from eaglebench.errors import UsageError
-from eaglebench.model.heads.config import KNOWN, NESTED, EagleBlock
-from eaglebench.model.heads.fields import ALIASES, HARMLESS, NEUTRAL
+from eaglebench.model.heads.config import ALIASES, KNOWN, NESTED, EagleBlock
+from eaglebench.model.heads.fields import HARMLESS, NEUTRAL
 from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 from tests.checkpoints import (

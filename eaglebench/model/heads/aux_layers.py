@@ -25,7 +25,7 @@ are shifted; unless that gives the default, there is a warning as well. Ids that
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.config import DEFAULT_NUM_AUX, HeadConfig
@@ -99,12 +99,16 @@ def resolve_aux_layers(
         _check_none(config, algorithm)
         ids = None if num_layers is None else (num_layers + 1,)
         return AuxLayers(written=None, counting=LAST_STATE, ids=ids)
-    found = _found(config, form, num_layers, given)
+    written = written_ids(config)
+    if given is not None:
+        first = next(iter(written.values()), None)
+        found = AuxLayers(written=first, counting=GIVEN, ids=tuple(given))
+    else:
+        found = _read(written, config, form, num_layers)
+        _check_agreement(found, written)
     if found.ids is not None:
-        where = OPTION if given is not None else next(iter(written_ids(config)), "by default")
-        _check_order(found.ids, where, config.num_aux_hidden_states)
-        if num_layers is not None:
-            _check_range(found.ids, where, num_layers)
+        where = OPTION if given is not None else next(iter(written), "by default")
+        _check_ids(found.ids, where, config.num_aux_hidden_states, num_layers)
     return found
 
 
@@ -160,20 +164,6 @@ def count_aux(config: HeadConfig) -> int:
     return config.num_aux_hidden_states or len(written) or DEFAULT_NUM_AUX
 
 
-def _found(
-    config: HeadConfig, form: HeadFormat, num_layers: int | None, given: Sequence[int] | None
-) -> AuxLayers:
-    written = written_ids(config)
-    if given is not None:
-        first = next(iter(written.values()), None)
-        return AuxLayers(written=first, counting=GIVEN, ids=tuple(given))
-    found = _read(written, config, form, num_layers)
-    _check_agreement(found, written)
-    if _GPT_OSS in written.values() and num_layers in {None, 36}:
-        return replace(found, warning=_gpt_oss_warning(found))
-    return found
-
-
 def _read(
     written: dict[str, tuple[int, ...]],
     config: HeadConfig,
@@ -184,21 +174,36 @@ def _read(
     if not written:
         return _default(num_layers)
     name, ids = next(iter(written.items()))
-    if name in _OF_STATES:
-        return AuxLayers(written=ids, counting=AT_THE_TOP, ids=ids)
-    if name.removeprefix("eagle_config.") == FIELD:
-        return _nested(ids, config, form, num_layers)
     shifted = _shifted(ids)
-    usual = num_layers is not None and shifted == usual_layers(num_layers)
-    warning = (
-        f"auxiliary layers {ids} in {name} are the states {shifted} as trainers count, unless "
-    )
-    return AuxLayers(
-        written=ids,
-        counting=f"in {name}, so {BY_TRAINERS}",
-        ids=shifted,
-        warning=None if usual else warning + OVERRULE,
-    )
+    usual = None if num_layers is None else usual_layers(num_layers)
+    counting, used, warning = COUNTED_AS_OUTPUT, shifted, None
+    if name in _OF_STATES:
+        counting, used = AT_THE_TOP, ids
+    elif not name.endswith(FIELD):
+        counting = f"in {name}, so {BY_TRAINERS}"
+        if shifted != usual:
+            warning = f"in {name} are the states {shifted} as trainers count, unless {OVERRULE}"
+    elif form is HeadFormat.SPECULATORS or _VLLM_NAMES.intersection(config.architectures or ()):
+        counting, used = OF_VLLM, ids
+    elif usual is None or shifted == usual:
+        pass
+    elif num_layers in ids or ids == usual:
+        counting, used = AS_IT_STANDS, ids
+        warning = (
+            f"in eagle_config are taken as they stand; as SGLang counts they would be {shifted}, "
+            f"if {OVERRULE}"
+        )
+    else:
+        warning = f"in eagle_config are the states {shifted} as SGLang counts, unless {OVERRULE}"
+    if warning:
+        warning = f"auxiliary layers {ids} {warning}"
+    if _GPT_OSS in written.values() and num_layers in {None, 36}:
+        warning = (
+            f"auxiliary layers {_GPT_OSS}, as heads for gpt-oss have them, are counted in two ways: "
+            f"vLLM takes the states {_GPT_OSS}, SGLang since its #32334 {_shifted(_GPT_OSS)}; {used} "
+            f"are used unless {OVERRULE}"
+        )
+    return AuxLayers(written=ids, counting=counting, ids=used, warning=warning)
 
 
 def _default(num_layers: int | None) -> AuxLayers:
@@ -209,47 +214,16 @@ def _default(num_layers: int | None) -> AuxLayers:
     return AuxLayers(written=None, counting=BY_DEFAULT, ids=ids, warning=warning)
 
 
-def _nested(
-    ids: tuple[int, ...], config: HeadConfig, form: HeadFormat, num_layers: int | None
-) -> AuxLayers:
-    if form is HeadFormat.SPECULATORS or _VLLM_NAMES.intersection(config.architectures or ()):
-        return AuxLayers(written=ids, counting=OF_VLLM, ids=ids)
-    shifted = _shifted(ids)
-    if num_layers is None or shifted == usual_layers(num_layers):
-        return AuxLayers(written=ids, counting=COUNTED_AS_OUTPUT, ids=shifted)
-    if num_layers in ids or ids == usual_layers(num_layers):
-        warning = (
-            f"auxiliary layers {ids} in eagle_config are taken as they stand; as SGLang counts "
-            f"they would be {shifted}, if {OVERRULE}"
-        )
-        return AuxLayers(written=ids, counting=AS_IT_STANDS, ids=ids, warning=warning)
-    warning = (
-        f"auxiliary layers {ids} in eagle_config are the states {shifted} as SGLang counts, unless "
-        f"{OVERRULE}"
-    )
-    return AuxLayers(written=ids, counting=COUNTED_AS_OUTPUT, ids=shifted, warning=warning)
-
-
 def _shifted(ids: Sequence[int]) -> tuple[int, ...]:
     """Outputs of layers as states."""
     return tuple(index + 1 for index in ids)
 
 
-def _gpt_oss_warning(found: AuxLayers) -> str:
-    return (
-        f"auxiliary layers {_GPT_OSS}, as heads for gpt-oss have them, are counted in two ways: vLLM "
-        f"takes the states {_GPT_OSS}, SGLang since its #32334 {_shifted(_GPT_OSS)}; {found.ids} are "
-        f"used unless {OVERRULE}"
-    )
-
-
 def _check_agreement(found: AuxLayers, written: dict[str, tuple[int, ...]]) -> None:
     """Every place has to name the states that are used; nested ids of vLLM's may, as they stand."""
     for name, ids in written.items():
-        readings = {_shifted(ids)}
-        if name in _OF_STATES:
-            readings = {ids}
-        elif name.removeprefix("eagle_config.") == FIELD:
+        readings = {ids} if name in _OF_STATES else {_shifted(ids)}
+        if name == f"eagle_config.{FIELD}":
             readings |= {ids}
         if found.ids not in readings:
             first = next(iter(written))
@@ -263,16 +237,15 @@ def _check_agreement(found: AuxLayers, written: dict[str, tuple[int, ...]]) -> N
 def _check_none(config: HeadConfig, algorithm: Algorithm) -> None:
     """A head without auxiliary layers must not name any."""
     kind = "of EAGLE-1" if algorithm is Algorithm.EAGLE else "with use_aux_hidden_state false"
-    for name, ids in written_ids(config).items():
-        raise CheckpointError(f"{name} is {ids}, but a head {kind} has no auxiliary layers")
-    if config.num_aux_hidden_states is not None:
-        raise CheckpointError(
-            f"num_aux_hidden_states is {config.num_aux_hidden_states}, but a head {kind} has no "
-            "auxiliary layers"
-        )
+    said = {**written_ids(config), "num_aux_hidden_states": config.num_aux_hidden_states}
+    for name, value in said.items():
+        if value is not None:
+            raise CheckpointError(f"{name} is {value}, but a head {kind} has no auxiliary layers")
 
 
-def _check_order(ids: tuple[int, ...], where: str, num_aux: int | None) -> None:
+def _check_ids(
+    ids: tuple[int, ...], where: str, num_aux: int | None, num_layers: int | None
+) -> None:
     """Engines gather states while the target runs: each once, from the first layer to the last."""
     if list(ids) != sorted(set(ids)):
         raise CheckpointError(
@@ -284,13 +257,10 @@ def _check_order(ids: tuple[int, ...], where: str, num_aux: int | None) -> None:
             f"the config says num_aux_hidden_states {num_aux}, its auxiliary layers are {ids} "
             f"({where})"
         )
-
-
-def _check_range(ids: tuple[int, ...], where: str, num_layers: int) -> None:
-    for index in ids:
-        if not 0 <= index <= num_layers:
-            raise CheckpointError(
-                f"auxiliary layer {index} asks for a state that the target does not have; its "
-                f"layers are 0 .. {num_layers - 1}, and {num_layers} is the state after the last "
-                f"({where} says {ids})"
-            )
+    beyond = [index for index in ids if num_layers is not None and not 0 <= index <= num_layers]
+    if beyond and num_layers is not None:
+        raise CheckpointError(
+            f"auxiliary layer {beyond[0]} asks for a state that the target does not have; its "
+            f"layers are 0 .. {num_layers - 1}, and {num_layers} is the state after the last one "
+            f"({where} says {ids})"
+        )

@@ -130,13 +130,7 @@ class HeadConfig(BaseModel):
     @property
     def window(self) -> int | None:
         """Positions the layer sees, where its config says that it slides."""
-        return read_window(
-            self.sliding_window,
-            self.layer_types,
-            slides=self.use_sliding_window,
-            full_layers=self.max_window_layers,
-            model_type=self.model_type,
-        )
+        return read_window(self)
 
     @property
     def rope(self) -> dict[str, Any]:

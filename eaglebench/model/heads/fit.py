@@ -6,6 +6,7 @@ padding are one vocabulary; tensors over it are then cut or filled up to the tar
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,11 +34,7 @@ class TargetFacts:
 
 def facts_of(target: Target) -> TargetFacts:
     """The facts of a loaded target."""
-    return TargetFacts(
-        num_layers=target.num_layers,
-        hidden_size=target.hidden_size,
-        vocab_size=target.vocab_size,
-    )
+    return _facts(target.config)
 
 
 def read_facts(folder: Path) -> TargetFacts:
@@ -53,6 +50,10 @@ def read_facts(folder: Path) -> TargetFacts:
             f"can't read the config of a target from {folder}: {error}",
             hint="give an asset name (eaglebench assets list), a folder or a Hub id",
         ) from error
+    return _facts(config)
+
+
+def _facts(config: Any) -> TargetFacts:
     return TargetFacts(
         num_layers=int(config.num_hidden_layers),
         hidden_size=int(config.hidden_size),
@@ -127,46 +128,38 @@ def _check_width(head: PublishedHead, target: TargetFacts) -> None:
     hidden = head.config.hidden_size
     if hidden == target.hidden_size:
         return
+    reason = None
     if head.algorithm is Algorithm.EAGLE:
+        reason = "an EAGLE-1 head takes and gives states of its target"
+    elif not head.config.takes_aux:
+        reason = "without auxiliary layers its features are states of the target"
+    if reason:
         raise CheckpointError(
-            f"the head is {hidden} wide, the target {target.hidden_size}; an EAGLE-1 head takes "
-            "and gives states of its target"
-        )
-    if not head.config.takes_aux:
-        raise CheckpointError(
-            f"the head is {hidden} wide, the target {target.hidden_size}; without auxiliary "
-            "layers its features are states of the target"
+            f"the head is {hidden} wide, the target {target.hidden_size}; {reason}"
         )
 
 
 def _check_lm_head(head: PublishedHead, target: TargetFacts) -> None:
-    weight = head.placed.tensors.get(LM_HEAD)
+    """A head without one can only be of the target's width and vocabulary."""
+    weight, hidden = head.placed.tensors.get(LM_HEAD), head.config.hidden_size
     if weight is None:
-        _check_borrowed_lm_head(head, target)
+        if "d2t" in head.placed.tensors:
+            raise CheckpointError("the head has a d2t and no lm_head; nothing can stand in for it")
+        if hidden != target.hidden_size and not head.config.tie_word_embeddings:
+            raise CheckpointError(
+                f"the head has no lm_head and is {hidden} wide; the target's is {target.hidden_size}"
+            )
         return
     rows, width = weight.shape
     given = head.config.draft_vocab_size
-    if width != head.config.hidden_size:
-        raise CheckpointError(
-            f"lm_head is {width} wide; the head is {head.config.hidden_size} (hidden_size)"
-        )
+    if width != hidden:
+        raise CheckpointError(f"lm_head is {width} wide; the head is {hidden} (hidden_size)")
     if given is not None and given != rows:
         raise CheckpointError(f"the config says draft_vocab_size {given}, lm_head has {rows} rows")
     if head.algorithm is Algorithm.EAGLE and not is_padding(rows, target.vocab_size):
         raise CheckpointError(
             f"lm_head has {rows} rows, the target's vocabulary {target.vocab_size}; an EAGLE-1 "
             "head has no reduced vocabulary"
-        )
-
-
-def _check_borrowed_lm_head(head: PublishedHead, target: TargetFacts) -> None:
-    """A head without one can only be of the target's width and vocabulary."""
-    hidden = head.config.hidden_size
-    if "d2t" in head.placed.tensors:
-        raise CheckpointError("the head has a d2t and no lm_head; nothing can stand in for it")
-    if hidden != target.hidden_size and not head.config.tie_word_embeddings:
-        raise CheckpointError(
-            f"the head has no lm_head and is {hidden} wide; the target's is {target.hidden_size}"
         )
 
 

@@ -1,18 +1,23 @@
-"""Who wrote a head: its format and its algorithm, told from its config and its tensor names.
+"""What a head is and who wrote it: kind, format and algorithm, told from its config and its tensors.
 
 `safeailab` is SafeAILab/EAGLE and SpecForge, `sglang` is what SGLang, vLLM, TorchSpec and ModelOpt
 exchange, `speculators` nests the layer's config. The layer of an EAGLE-3 head is `midlayer` in the
 first, either `midlayer` or `layers.0` in the second. The format decides how two fields are read that
 projects spell alike and mean differently: the auxiliary layer ids (`aux_layers.py`) and
 `norm_output` (`feeds_normed`).
+
+Other kinds of draft models are told by what they say they are, before shapes and counts are asked, so
+that the answer is "a DFlash head" and not "4 layers; expected 1".
 """
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.checkpoint import bare_name
+from eaglebench.model.checkpoint import bare_name, canonical_name
 
 _FIRST_LAYER = "midlayer."
 _OF_EAGLE3 = "hidden_norm.weight"
@@ -42,17 +47,16 @@ def recognise_algorithm(raw: Mapping[str, Any], names: Collection[str]) -> Algor
         CheckpointError: the config names a speculator that is no EAGLE head.
     """
     kind = raw.get("speculators_model_type")
-    if kind is not None:
-        if kind not in {"eagle", "eagle3"}:
-            raise CheckpointError(
-                f"a speculator of type {kind!r} (speculators_model_type) is no EAGLE head",
-                hint="expected speculators_model_type eagle or eagle3",
-            )
-        return Algorithm.EAGLE3 if kind == "eagle3" else Algorithm.EAGLE
-    for name in architectures(raw):
-        if "eagle" in name.lower():
-            return Algorithm.EAGLE3 if "eagle3" in name.lower() else Algorithm.EAGLE
-    is_eagle3 = any(name.endswith(_OF_EAGLE3) for name in names)
+    if kind is not None and kind not in {"eagle", "eagle3"}:
+        raise CheckpointError(
+            f"a speculator of type {kind!r} (speculators_model_type) is no EAGLE head",
+            hint="expected speculators_model_type eagle or eagle3",
+        )
+    said = [kind] if kind is not None else [name.lower() for name in architectures(raw)]
+    named = next((name for name in said if "eagle" in name), None)
+    is_eagle3 = (
+        any(name.endswith(_OF_EAGLE3) for name in names) if named is None else "eagle3" in named
+    )
     return Algorithm.EAGLE3 if is_eagle3 else Algorithm.EAGLE
 
 
@@ -105,3 +109,147 @@ def feeds_normed(
         "norm_output false is read as plain EAGLE-3, as engines do; SpecForge before its #879 meant "
         "a head without a norm in front of lm_head, which no engine computes"
     )
+
+
+_LAYER = re.compile(r"layers\.(\d+)\.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    """What gives a kind away.
+
+    Attributes:
+        what: in words.
+        names: parts of an architecture, a model_type or a speculators_model_type, in lower case.
+        fields: fields that only it has, when they say anything.
+        tensors: parts of tensor names.
+    """
+
+    what: str
+    names: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    tensors: tuple[str, ...] = ()
+
+
+_KINDS = (
+    _Kind(
+        what="a P-EAGLE head, which drafts all positions at once",
+        names=("peagle", "p_eagle", "p-eagle", "paralleleagle", "eagle3parallel"),
+        fields=("parallel_drafting", "ptd_token_id", "pard_token", "mask_hidden"),
+        tensors=("mask_hidden",),
+    ),
+    _Kind(
+        what="a DFlash head, which drafts blocks by diffusion",
+        names=("dflash",),
+        fields=("dflash_config", "dflash_block_size"),
+    ),
+    _Kind(
+        what="a DSpark head",
+        names=("dspark",),
+        fields=("dspark_block_size", "dspark_target_layer_ids", "markov_rank"),
+    ),
+    _Kind(
+        what="a head with latent attention (MLA)",
+        names=("deepseek", "kimi_k", "kimik", "mla"),
+        fields=("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim"),
+        tensors=("kv_a_proj", "kv_b_proj", "q_a_proj", "q_b_proj"),
+    ),
+    _Kind(
+        what="a layer for multi-token prediction (MTP, NextN) of its target",
+        names=("mtp", "nextn"),
+        fields=("num_nextn_predict_layers", "n_predict", "mtp_num_hidden_layers"),
+        tensors=("eh_proj.", "enorm.", "hnorm."),
+    ),
+    _Kind(
+        what="a Medusa head",
+        names=("medusa",),
+        fields=("medusa_num_heads", "medusa_num_layers"),
+        tensors=("medusa_head",),
+    ),
+    _Kind(what="an MLP speculator", names=("mlp_speculator", "mlpspeculator")),
+    _Kind(what="a Hydra head", names=("hydra",), fields=("hydra_num_heads",)),
+    _Kind(
+        what="a head with parallel heads of ModelOpt's",
+        tensors=("parallel_draft_heads.",),
+    ),
+    _Kind(
+        what="a head with a mixture of experts",
+        fields=("num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size"),
+        tensors=(".experts.", "block_sparse_moe"),
+    ),
+)
+LLAMA_LIKE = frozenset(
+    {"llama", "qwen2", "qwen3", "mistral", "eagle", "eagle3", "speculator_model", "llama_eagle3"}
+)
+"""`model_type`s whose layer is the one computed here, with or without norms of q and k."""
+
+
+def refuse_other_kinds(fields: Mapping[str, Any], tensors: Collection[str]) -> None:
+    """Refuse what is no EAGLE head.
+
+    Args:
+        fields: of the config and of the layer config nested in it.
+        tensors: names in the file.
+
+    Raises:
+        CheckpointError: it says that it is something else; what and by which field is named.
+    """
+    for kind in _KINDS:
+        sign = next(_signs(kind, fields, tensors), None)
+        if sign is not None:
+            raise CheckpointError(
+                f"the draft model is {kind.what} ({sign}); only EAGLE-1, EAGLE-2 and EAGLE-3 heads "
+                "of one decoder layer of the Llama shape are computed here, this is no EAGLE head "
+                "of theirs",
+                hint="name another --draft-model",
+            )
+    kind_name = fields.get("model_type")
+    if isinstance(kind_name, str) and kind_name not in LLAMA_LIKE:
+        raise CheckpointError(
+            f"model_type is {kind_name!r}, whose layers are not known to be those of Llama",
+            hint="if the head's are, --draft-config model_type=llama says so",
+        )
+
+
+def count_layers(tensors: Collection[str]) -> int:
+    """Decoder layers in the file."""
+    found = {int(match[1]) for name in tensors if (match := _LAYER.match(canonical_name(name)))}
+    return len(found)
+
+
+def check_layers(said: int, tensors: Collection[str]) -> str | None:
+    """Nothing, or the warning that `num_hidden_layers` was copied from somewhere.
+
+    Raises:
+        CheckpointError: the file has another number of layers than one.
+    """
+    found = count_layers(tensors)
+    if found > 1 and not any("fc." in name for name in tensors):
+        raise CheckpointError(
+            f"the file holds a whole model of {found} layers, and nothing that joins states of a "
+            "target with tokens (fc): it is no EAGLE head"
+        )
+    if found > 1:
+        raise CheckpointError(
+            f"the file has {found} decoder layers (num_hidden_layers {said}); a head has 1"
+        )
+    if said == 1:
+        return None
+    return (
+        f"num_hidden_layers is {said}, yet the file has one decoder layer; taken as 1 (the number "
+        "seems to be the target's)"
+    )
+
+
+def _signs(kind: _Kind, fields: Mapping[str, Any], tensors: Collection[str]) -> Iterator[str]:
+    for name in ("speculators_model_type", "architectures", "model_type"):
+        value = fields.get(name)
+        for word in value if isinstance(value, list) else [value]:
+            if isinstance(word, str) and any(part in word.lower() for part in kind.names):
+                yield f"{name} {word!r}"
+    for name in kind.fields:
+        if fields.get(name):
+            yield f"it has {name}"
+    for name in tensors:
+        if any(part in name for part in kind.tensors):
+            yield f"it has {name}"

@@ -6,8 +6,7 @@ from typing import Any
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
-from eaglebench.model.heads.eagle1 import Eagle1Head
-from eaglebench.model.heads.eagle3 import Eagle3Head
+from eaglebench.model.heads.eagle import Eagle1Head, Eagle3Head
 from eaglebench.model.heads.embeddings import compare, describe, doubt
 from eaglebench.model.heads.fit import facts_of, fit_to
 from eaglebench.model.heads.format import Algorithm

@@ -1,11 +1,13 @@
-"""The tensors of a head: their names in all formats, and the shape each must have.
+"""The tensors of a head: their names in all formats, the shape each must have, and what flags say.
 
 Places are named as SGLang and vLLM name them (`layers.0.*`); `checkpoint.canonical_name` maps the
 names of the other projects to these. What a config asks for is required, what it rules out has no
-place, so that a flag and a file that contradict each other are refused.
+place, so that a flag and a file that contradict each other are refused. Engines make a bias or a norm
+because a flag says so and leave it as it happens to be in memory where the file has none, or drop one
+that no flag announces; here the two have to agree.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,8 +15,8 @@ from torch import Tensor
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.aux_layers import count_aux, written_ids
-from eaglebench.model.heads.config import HeadConfig
-from eaglebench.model.heads.format import Algorithm
+from eaglebench.model.heads.config import SAYS, HeadConfig
+from eaglebench.model.heads.format import Algorithm, HeadFormat
 
 LAYER = "layers.0."
 EMBEDDING = "embed_tokens.weight"
@@ -135,26 +137,85 @@ def _expected_shapes(
     is_eagle3 = algorithm is Algorithm.EAGLE3
     into_layer = 2 * hidden if is_eagle3 else hidden
     joined = num_aux * target_hidden
-    attended = config.num_attention_heads * width
-    rows = {"q": attended, "k": config.num_kv_heads * width, "v": config.num_kv_heads * width}
-    shapes: dict[str, tuple[int, ...]] = {
-        "fc.weight": (hidden, joined if is_eagle3 else hidden + target_hidden),
-        "fc.bias": (hidden,),
-        FINAL_NORM: (hidden,),
-        JOINED_NORM: (joined,),
-        _POST_NORM: (hidden,),
-        f"{LAYER}self_attn.o_proj.weight": (hidden, attended),
-        f"{LAYER}self_attn.o_proj.bias": (hidden,),
-        f"{LAYER}mlp.gate_proj.weight": (inner, hidden),
-        f"{LAYER}mlp.up_proj.weight": (inner, hidden),
-        f"{LAYER}mlp.down_proj.weight": (hidden, inner),
-        f"{LAYER}mlp.gate_proj.bias": (inner,),
-        f"{LAYER}mlp.up_proj.bias": (inner,),
-        f"{LAYER}mlp.down_proj.bias": (hidden,),
+    attended, stored = config.num_attention_heads * width, config.num_kv_heads * width
+    query, key, value = QKV
+    gate, up, down = MLP
+    matrices = {
+        "fc": (hidden, joined if is_eagle3 else hidden + target_hidden),
+        query: (attended, into_layer),
+        **dict.fromkeys((key, value), (stored, into_layer)),
+        OUTPUT: (hidden, attended),
+        **dict.fromkeys((gate, up), (inner, hidden)),
+        down: (hidden, inner),
     }
-    shapes |= {f"{LAYER}self_attn.{n}_proj.weight": (r, into_layer) for n, r in rows.items()}
-    shapes |= {f"{LAYER}self_attn.{n}_proj.bias": (r,) for n, r in rows.items()}
-    shapes |= dict.fromkeys(_INPUT_NORMS, (hidden,)) | dict.fromkeys(
-        (QUERY_NORM, KEY_NORM), (width,)
-    )
-    return shapes | {state_norm(index): (target_hidden,) for index in range(num_aux)}
+    vectors = {
+        **dict.fromkeys((FINAL_NORM, _POST_NORM, *_INPUT_NORMS), hidden),
+        **dict.fromkeys((QUERY_NORM, KEY_NORM), width),
+        JOINED_NORM: joined,
+        **{state_norm(index): target_hidden for index in range(num_aux)},
+        **{f"{name}.bias": rows for name, (rows, _) in matrices.items()},
+    }
+    shapes: dict[str, tuple[int, ...]] = {f"{n}.weight": size for n, size in matrices.items()}
+    return shapes | {name: (size,) for name, size in vectors.items()}
+
+
+OF_EAGLE3 = tuple(name for name, says in SAYS.items() if says.of_eagle3)
+"""What an EAGLE-1 head has no place for."""
+
+
+def check_flags(
+    config: HeadConfig, tensors: Collection[str], algorithm: Algorithm, form: HeadFormat
+) -> None:
+    """Refuse flags that the file, or the kind of head, contradicts.
+
+    Raises:
+        CheckpointError: one does; it and what was found are named.
+    """
+    for name, needed, forbidden in _claims(config, tensors, algorithm, form):
+        value, finding = getattr(config, name), None
+        if value is True and not any(needed):
+            finding = "has none of what it announces"
+        if value is False and any(forbidden):
+            finding = "has what it rules out"
+        if finding:
+            words = {True: "true", False: "false"}
+            raise CheckpointError(
+                f"{name} is {words[value]}, yet the file {finding}",
+                hint=f"if the file is right, --draft-config {name}={words[not value]} says so",
+            )
+    if algorithm is Algorithm.EAGLE:
+        _check_eagle1(config)
+
+
+def _check_eagle1(config: HeadConfig) -> None:
+    """Nothing that only EAGLE-3 heads have."""
+    for name in OF_EAGLE3:
+        if getattr(config, name):
+            raise CheckpointError(f"{name} is set, and an EAGLE-1 head has no such thing")
+    if config.draft_vocab_size not in {None, config.vocab_size}:
+        raise CheckpointError(
+            f"draft_vocab_size is {config.draft_vocab_size}, vocab_size {config.vocab_size}; an "
+            "EAGLE-1 head has no reduced vocabulary"
+        )
+    if "use_aux_hidden_state" in config.eagle_config.model_fields_set and config.takes_aux:
+        raise CheckpointError("use_aux_hidden_state is true, and an EAGLE-1 head has no such thing")
+
+
+def _claims(
+    config: HeadConfig, tensors: Collection[str], algorithm: Algorithm, form: HeadFormat
+) -> Iterator[tuple[str, list[bool], list[bool]]]:
+    """A flag, what it needs one of when it is true, and what it forbids when false.
+
+    `bias` is the bias of fc in most projects and that of attention in vLLM's EAGLE-3; SGLang gives
+    fc of an EAGLE-1 head a bias whatever it says.
+    """
+    qkv, output = has_bias(tensors, QKV), has_bias(tensors, [OUTPUT])
+    fusion, mlp = "fc.bias" in tensors, has_bias(tensors, MLP)
+    is_sglang1 = algorithm is Algorithm.EAGLE and form is HeadFormat.SGLANG
+    yield "bias", [fusion, qkv, output], [fusion and not is_sglang1]
+    yield "fusion_bias", [fusion], [fusion]
+    yield "attention_bias", [qkv, output], [qkv and not config.qkv_bias, output and not config.bias]
+    yield "qkv_bias", [qkv], [qkv]
+    yield "mlp_bias", [mlp], [mlp]
+    yield "use_qk_norm", [QUERY_NORM in tensors], [QUERY_NORM in tensors]
+    yield "has_lm_head", [LM_HEAD in tensors], []

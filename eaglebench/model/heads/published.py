@@ -9,6 +9,7 @@ from torch import Tensor
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.checkpoint import PlacedTensors, place, read_tensors
+from eaglebench.model.heads.aux_layers import written_ids
 from eaglebench.model.heads.config import (
     NESTED,
     HeadConfig,
@@ -16,17 +17,24 @@ from eaglebench.model.heads.config import (
     parse_config,
     read_raw_config,
 )
-from eaglebench.model.heads.flags import OF_EAGLE3, check_flags
 from eaglebench.model.heads.format import (
     Algorithm,
     HeadFormat,
+    check_layers,
     feeds_normed,
     recognise_algorithm,
     recognise_format,
+    refuse_other_kinds,
 )
-from eaglebench.model.heads.kinds import check_layers, refuse_other_kinds
 from eaglebench.model.heads.overrides import check_effect, overridden, say
-from eaglebench.model.heads.places import IGNORED, LM_HEAD, check_dtypes, places_of
+from eaglebench.model.heads.places import (
+    IGNORED,
+    LM_HEAD,
+    OF_EAGLE3,
+    check_dtypes,
+    check_flags,
+    places_of,
+)
 
 _ASK_FOR_TENSORS = (
     *("norm_before_fc", "fc_norm", "use_aux_norm", "num_aux_hidden_states", "draft_vocab_size"),
@@ -73,9 +81,9 @@ def read_published(
             not computed here.
         UsageError: a field that is overruled is unknown, or has no effect on this head.
     """
-    folder = Path(path)
+    folder, changes = Path(path), draft_config or {}
     file = folder / "config.json"
-    raw = overridden(read_raw_config(folder), draft_config or {})
+    raw = overridden(read_raw_config(folder), changes)
     tensors = read_tensors(folder)
     fields = flat_fields(raw, file)
     for said in (fields, raw.get(NESTED) or {}):
@@ -84,15 +92,15 @@ def read_published(
     algorithm = recognise_algorithm(raw, tensors)
     if algorithm is Algorithm.EAGLE:
         unused = (*OF_EAGLE3, "draft_vocab_size", "tie_word_embeddings", "use_aux_hidden_state")
-        check_effect(draft_config or {}, unused, "an EAGLE-1")
+        check_effect(changes, unused, "an EAGLE-1")
     form = recognise_format(raw, tensors, algorithm)
     copied = check_layers(config.num_hidden_layers, tensors)
     placed = _place(tensors, config, algorithm)
     check_dtypes(placed.tensors)
     check_flags(config, placed.tensors, algorithm, form)
-    is_settled = config.norms_each or "norm_output" in (draft_config or {})
+    is_settled = config.norms_each or "norm_output" in changes
     is_normed, doubt = feeds_normed(config.norm_output, form, is_settled=is_settled)
-    otherwise = say(draft_config) if draft_config else None
+    otherwise = say(changes) if changes else None
     found = [text for text in (otherwise, copied, doubt) if text]
     found += _doubts(config, algorithm, form, placed)
     return PublishedHead(
@@ -116,7 +124,7 @@ def _place(
         return place(tensors, required=places.required, optional=places.optional, ignored=IGNORED)
     except CheckpointError as error:
         asked = {name: getattr(config, name) for name in _ASK_FOR_TENSORS}
-        asked["use_aux_hidden_state"] = config.takes_aux
+        asked |= {"use_aux_hidden_state": config.takes_aux, **written_ids(config)}
         said = ", ".join(f"{name} {value}" for name, value in asked.items() if value is not None)
         message = f"{error.message}; config.json asks for {algorithm} with {said}"
         raise CheckpointError(message, hint=error.hint) from error

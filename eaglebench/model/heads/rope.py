@@ -26,8 +26,8 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "yarn": ("factor", _ORIGINAL),
 }
 """Kinds, and the numbers without which each is not defined."""
-_MAY: dict[str, tuple[str, ...]] = {
-    "yarn": ("attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"),
+_MAY = {
+    "yarn": {"attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"}
 }
 _LEAST = {"rope_theta": 1.0, "factor": 1.0}
 _MOST = {"rope_theta": 1e15, _ORIGINAL: 2**31}
@@ -53,15 +53,12 @@ def read_rope(
         raise CheckpointError(
             f"{where}: the rotary type {kind!r} is not known here; known: {', '.join(_NEEDS)}"
         )
-    given = _merged(blocks)
     base = DEFAULT_THETA if theta is None else theta
-    settings: dict[str, Any] = {"rope_theta": base, **given, "rope_type": kind}
+    settings: dict[str, Any] = {"rope_theta": base, **_merged(blocks), "rope_type": kind}
     _check_known(settings, kind, where)
-    for name in settings:
+    for name in [*settings, *_NEEDS[kind]]:
         if name not in {"rope_type", "truncate"}:
-            settings[name] = _number(settings, name, kind)
-    for name in _NEEDS[kind]:
-        settings[name] = _number(settings, name, kind)
+            settings[name] = _number(settings.get(name), name, kind)
     _check_together(settings, where)
     return settings
 
@@ -152,8 +149,6 @@ def _merged(blocks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def _check_known(settings: Mapping[str, Any], kind: str, where: str) -> None:
     known = {"rope_theta", "rope_type", *_NEEDS[kind], *_MAY.get(kind, ())}
-    if kind == "yarn":
-        known.add("truncate")
     unknown = sorted(set(settings) - known)
     if unknown:
         raise CheckpointError(
@@ -168,42 +163,42 @@ def _check_known(settings: Mapping[str, Any], kind: str, where: str) -> None:
 
 def _check_together(settings: Mapping[str, Any], where: str) -> None:
     """Settings that make sense with each other only."""
-    if settings["rope_type"] == "llama3":
-        low, high = settings["low_freq_factor"], settings["high_freq_factor"]
+    for kind, less, more, usual in (
+        ("llama3", "low_freq_factor", "high_freq_factor", {}),
+        ("yarn", "beta_slow", "beta_fast", {"beta_slow": 1, "beta_fast": 32}),
+    ):
+        if settings["rope_type"] != kind:
+            continue
+        low, high = (settings.get(name, usual.get(name)) for name in (less, more))
         if low >= high:
             raise CheckpointError(
-                f"{where}: low_freq_factor is {low}, high_freq_factor {high}; expected it to be more"
+                f"{where}: {less} is {low}, {more} {high}; expected it to be more"
             )
-    if settings["rope_type"] == "yarn":
-        fast, slow = settings.get("beta_fast", 32), settings.get("beta_slow", 1)
-        if slow >= fast:
-            raise CheckpointError(
-                f"{where}: beta_slow is {slow}, beta_fast {fast}; expected it to be more"
-            )
-        scales = [name for name in ("mscale", "mscale_all_dim") if name in settings]
-        if len(scales) == 1 or (scales and "attention_factor" in settings):
-            raise CheckpointError(
-                f"{where}: mscale and mscale_all_dim mean something together, and without an "
-                f"attention_factor; given: {', '.join(scales)}"
-            )
+    scales = [name for name in ("mscale", "mscale_all_dim") if name in settings]
+    if len(scales) == 1 or (scales and "attention_factor" in settings):
+        raise CheckpointError(
+            f"{where}: mscale and mscale_all_dim mean something together, and without an "
+            f"attention_factor; given: {', '.join(scales)}"
+        )
+
+
+def _real(value: Any) -> float:
+    """A number or a text that is one; NaN for anything else."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _share(name: str, value: Any) -> float:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
+    number = _real(value)
     if not 0 < number <= 1:
         raise CheckpointError(f"{name} is {value!r}; expected more than 0, at most 1")
     return number
 
 
-def _number(settings: Mapping[str, Any], name: str, kind: str) -> float | int:
-    value = settings.get(name)
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # None and lists end in the handler
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
+def _number(value: Any, name: str, kind: str) -> float | int:
+    number = _real(value)
     if not math.isfinite(number):
         raise CheckpointError(
             f"rotary settings of rope_type {kind!r} need a number for {name}, not {value!r}"

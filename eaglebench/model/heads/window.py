@@ -5,79 +5,68 @@ that is silent too, the family decides: Mistral's layers slide when there is a `
 Qwen's don't, and Llama has no such word.
 """
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from eaglebench.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from eaglebench.model.heads.config import HeadConfig
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 _SAY = "say which with --draft-config sliding_window=N, or sliding_window=null for none"
 
 
-def read_window(
-    size: int | None,
-    layer_types: Sequence[str] | None,
-    *,
-    slides: bool | None,
-    full_layers: int | None,
-    model_type: str | None,
-) -> int | None:
+def read_window(config: "HeadConfig") -> int | None:
     """Positions the layer sees, the current one included; None is all.
-
-    Args:
-        size: `sliding_window`.
-        layer_types: of the head's layer, or a list copied from the target.
-        slides: `use_sliding_window`.
-        full_layers: `max_window_layers`: so many layers come before the first one that slides.
-        model_type: the family.
 
     Raises:
         CheckpointError: it is said in two ways that don't agree, or can be read in two.
     """
-    by_type = _by_layer_type(layer_types)
-    if by_type is not None and slides is not None and by_type != slides and (size or by_type):
+    size, flag = config.sliding_window, config.use_sliding_window
+    slides = _by_layer_type(config.layer_types or [])
+    if slides is not None and flag is not None and slides != flag and (size or slides):
         raise CheckpointError(
-            f"layer_types and use_sliding_window ({str(slides).lower()}) don't agree on whether the "
+            f"layer_types and use_sliding_window ({str(flag).lower()}) don't agree on whether the "
             "layer has a window",
             hint=_SAY,
         )
-    if by_type is None:
-        by_type = _by_flag(size, slides, full_layers, model_type)
-    if by_type and size is None:
-        word = f"layer_types {SLIDING}" if layer_types else "use_sliding_window"
+    if slides is None:
+        slides = _by_flag(config)
+    if slides and size is None:
+        word = f"layer_types {SLIDING}" if config.layer_types else "use_sliding_window"
         raise CheckpointError(f"{word} and no sliding_window", hint=_SAY)
-    return size if by_type else None
+    return size if slides else None
 
 
-def _by_layer_type(layer_types: Sequence[str] | None) -> bool | None:
-    if not layer_types:
-        return None
-    unknown = sorted(set(layer_types) - {FULL, SLIDING})
+def _by_layer_type(layer_types: list[str]) -> bool | None:
+    """By the type of the head's layer, or by a list that was copied from the target."""
+    found = set(layer_types)
+    unknown = sorted(found - {FULL, SLIDING})
     if unknown:
         raise CheckpointError(f"layer_types: layers of type {', '.join(unknown)} are unknown")
-    if len(set(layer_types)) > 1:
+    if len(found) > 1:
         raise CheckpointError(
             f"layer_types names {len(layer_types)} layers of two types; which of them is the "
             "head's one layer is not said",
             hint=_SAY,
         )
-    return layer_types[0] == SLIDING
+    return SLIDING in found if found else None
 
 
-def _by_flag(
-    size: int | None, slides: bool | None, full_layers: int | None, model_type: str | None
-) -> bool:
-    if slides:
-        if full_layers:
-            raise CheckpointError(
-                f"use_sliding_window is true and max_window_layers {full_layers}: whether the one "
-                "layer comes before or after those is not said",
-                hint=_SAY,
-            )
-        return True
-    if slides is None and size is not None and model_type not in {"mistral", "qwen2", "qwen3"}:
+def _by_flag(config: "HeadConfig") -> bool:
+    size, slides = config.sliding_window, config.use_sliding_window
+    if slides and config.max_window_layers:  # so many layers come before the first one that slides
+        raise CheckpointError(
+            f"use_sliding_window is true and max_window_layers {config.max_window_layers}: whether the one "
+            "layer comes before or after those is not said",
+            hint=_SAY,
+        )
+    if slides is not None or size is None:
+        return bool(slides)
+    if config.model_type not in {"mistral", "qwen2", "qwen3"}:
         raise CheckpointError(
             f"sliding_window is {size}, and neither layer_types nor use_sliding_window say whether "
             "the layer has it",
             hint=_SAY,
         )
-    return slides is None and size is not None and model_type == "mistral"
+    return config.model_type == "mistral"

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.kinds import count_layers
+from eaglebench.model.heads.format import count_layers
 from eaglebench.model.heads.loading import load_head
 from tests.checkpoints import HIDDEN, make_head_tensors, publish_eagle3
 from tests.head_runs import make_target

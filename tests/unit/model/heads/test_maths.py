@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from eaglebench.model.heads.eagle1 import Eagle1Head
+from eaglebench.model.heads.eagle import Eagle1Head
 from eaglebench.model.heads.loading import load_head
 from tests.checkpoints import (
     AUX_LAYER_IDS,

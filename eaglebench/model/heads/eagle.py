@@ -1,0 +1,188 @@
+"""The two kinds of heads: one decoder layer over what the target knows and the next tokens.
+
+EAGLE-1 and EAGLE-2 foretell the target's next state:
+
+    f_i = the target's hidden state behind its final norm, what its lm_head sees
+    x = fc([embed(t_{i+1}) ; f_i])
+    h = x + attention(x)                                   no input norm
+    h = h + mlp(post_attention_layernorm(h))               the next level's f, not normed
+    logits = the target's lm_head(h)
+
+fc has a bias in some files and none in others. Embeddings and lm_head are the target's unless the
+file brings its own. Source: EAGLE (arXiv:2401.15077) and its published code (`cnets1.py`,
+SafeAILab/EAGLE).
+
+EAGLE-3 works with features of its own:
+
+    g = fc([a_low ; a_mid ; a_high])                       features of the target, once a slot
+    x = [input_layernorm(embed(t_{i+1})) ; hidden_norm(g)]
+    h = g + attention(x)
+    h = h + mlp(post_attention_layernorm(h))               the next level's g, not normed
+    logits = lm_head(norm(h))                              over the draft's own vocabulary; the
+                                                           target's where the file has none
+
+Variants that configs ask for:
+
+    norm_before_fc        g = fc(input_norm([a_low ; a_mid ; a_high]))
+    fc_norm               g = fc([norm_0(a_low) ; norm_1(a_mid) ; norm_2(a_high)])
+    norm_before_residual  h = hidden_norm(g) + attention(x)
+    norm_output           norm(h) is the next level's g; by project, see `format.feeds_normed`
+    use_aux_hidden_state  false: g is the target's state behind its final norm, without fc
+
+Source: EAGLE-3 (arXiv:2503.01840) and its published code (`cnets.py`, SafeAILab/EAGLE); the norms
+of EAGLE 3.1 (arXiv:2605.09992).
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from eaglebench.kv.pool import KVPool
+from eaglebench.model.attention_layout import AttentionLayout
+from eaglebench.model.heads.aux_layers import count_aux
+from eaglebench.model.heads.fit import facts_of, id_table
+from eaglebench.model.heads.format import Algorithm
+from eaglebench.model.heads.head import LoadReport
+from eaglebench.model.heads.layer import HeadLayer, on_target, rms_norm
+from eaglebench.model.heads.places import (
+    EMBEDDING,
+    FINAL_NORM,
+    JOINED_NORM,
+    LAYER,
+    LM_HEAD,
+    state_norm,
+)
+from eaglebench.model.heads.published import PublishedHead
+from eaglebench.model.linear import linear
+from eaglebench.model.target import Target
+
+
+class _EagleHead:
+    """What both kinds have."""
+
+    def __init__(self, published: PublishedHead, target: Target, report: LoadReport) -> None:
+        weights = on_target(published.placed.tensors, target)
+        self.config = published.config
+        self.report = report
+        self.target = target
+        self.attention_backend = target.attention_backend
+        self.aux_layer_ids = report.aux_layer_ids
+        self.max_positions = published.config.max_position_embeddings
+        self.layer = HeadLayer(published.config, weights, target)
+        self._weights = {name: each for name, each in weights.items() if "_proj." not in name}
+        self._fc, self._fc_bias = weights.get("fc.weight"), weights.get("fc.bias")
+        self._embedding = weights.get(EMBEDDING, target.embedding.weight)
+        self._lm_head = weights.get(LM_HEAD)
+
+    def make_pool(self, num_slots: int, fill: float = 0.0) -> KVPool:
+        """A pool for the head's one layer, over the same slot ids as the target's."""
+        return self.layer.make_pool(num_slots, fill)
+
+    def _project(self, hidden: Tensor) -> Tensor:
+        """[num_rows, draft_vocab] by its own lm_head, or by the target's."""
+        if self._lm_head is None:
+            return self.target.lm_head_logits(hidden)
+        return linear(hidden, self._lm_head)
+
+
+class Eagle1Head(_EagleHead):
+    """A loaded EAGLE-1 or EAGLE-2 head; implements `DraftHead`."""
+
+    algorithm = Algorithm.EAGLE
+
+    @property
+    def draft_vocab_size(self) -> int:
+        """Columns of its logits."""
+        return self.target.vocab_size if self._lm_head is None else len(self._lm_head)
+
+    @torch.inference_mode()
+    def fuse(self, aux: Tensor) -> Tensor:
+        """The target's state as it is."""
+        return aux
+
+    @torch.inference_mode()
+    def forward(
+        self,
+        token_ids: Tensor,
+        features: Tensor,
+        positions: Tensor,
+        layout: AttentionLayout,
+        pool: KVPool,
+    ) -> Tensor:
+        """Hidden states [num_tokens, hidden]; see `DraftHead.forward`."""
+        embedded = F.embedding(token_ids, self._embedding)
+        joined = torch.cat([embedded, features], dim=-1)
+        inputs = linear(joined, self._weights["fc.weight"], self._fc_bias)
+        return self.layer.forward(inputs, inputs, positions, layout, pool)
+
+    @torch.inference_mode()
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[num_rows, vocab] logits of hidden states that `forward` returned."""
+        return self._project(hidden)
+
+    def target_ids(self, draft_ids: Tensor) -> Tensor:
+        """The ids themselves: the vocabulary is the target's."""
+        return draft_ids
+
+
+class Eagle3Head(_EagleHead):
+    """A loaded EAGLE-3 head; implements `DraftHead`."""
+
+    algorithm = Algorithm.EAGLE3
+
+    def __init__(self, published: PublishedHead, target: Target, report: LoadReport) -> None:
+        super().__init__(published, target, report)
+        config, weights = self.config, self._weights
+        table, warning = id_table(published, facts_of(target))
+        if warning:
+            report.warnings.append(warning)
+        self.draft_vocab_size = len(table)
+        self._target_ids = table.to(target.device)
+        self._feeds_normed = published.feeds_normed
+        self._joined_norm = weights.get(JOINED_NORM)
+        num_norms = count_aux(config) if config.norms_each else 0
+        self._state_norms = [weights[state_norm(index)] for index in range(num_norms)]
+        self._token_norm = weights[f"{LAYER}input_layernorm.weight"]
+        self._feature_norm = weights[f"{LAYER}hidden_norm.weight"]
+        self._norm = weights[FINAL_NORM]
+        if config.tie_word_embeddings and self._lm_head is None:
+            self._lm_head = self._embedding
+
+    def _normed(self, rows: Tensor, weight: Tensor) -> Tensor:
+        return rms_norm(rows, weight, self.config.rms_norm_eps)
+
+    @torch.inference_mode()
+    def fuse(self, aux: Tensor) -> Tensor:
+        """Features [num_tokens, hidden] from the target's [num_tokens, num_aux * hidden]."""
+        if self._joined_norm is not None:
+            aux = self._normed(aux, self._joined_norm)
+        if self._state_norms:
+            parts = aux.chunk(len(self._state_norms), dim=-1)
+            aux = torch.cat(list(map(self._normed, parts, self._state_norms)), dim=-1)
+        return aux if self._fc is None else linear(aux, self._fc, self._fc_bias)
+
+    @torch.inference_mode()
+    def forward(
+        self,
+        token_ids: Tensor,
+        features: Tensor,
+        positions: Tensor,
+        layout: AttentionLayout,
+        pool: KVPool,
+    ) -> Tensor:
+        """Hidden states [num_tokens, hidden]; see `DraftHead.forward`."""
+        embedded = F.embedding(token_ids, self._embedding)
+        normed = self._normed(features, self._feature_norm)
+        inputs = torch.cat([self._normed(embedded, self._token_norm), normed], dim=-1)
+        residual = normed if self.config.norm_before_residual else features
+        hidden = self.layer.forward(inputs, residual, positions, layout, pool)
+        return self._normed(hidden, self._norm) if self._feeds_normed else hidden
+
+    @torch.inference_mode()
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[num_rows, draft_vocab] logits of hidden states that `forward` returned."""
+        return self._project(hidden if self._feeds_normed else self._normed(hidden, self._norm))
+
+    def target_ids(self, draft_ids: Tensor) -> Tensor:
+        """Target ids [n] of draft ids [n]."""
+        return self._target_ids.index_select(0, draft_ids)

@@ -6,7 +6,7 @@ from typing import Any
 from eaglebench.records.snapshot import ArmCounts, ArmNoise, QuestionCounts, Snapshot
 from eaglebench.stats.metrics import COUNTERS
 
-QUIET = ArmNoise(log_ratio_ppm=50_000, pair_sd_ppm=4_000, pairs=16, info_tok_s=40.0)
+QUIET = ArmNoise(log_ratio_ppm=50_000, pass_sd_ppm=4_000, passes=16, info_tok_s=40.0)
 
 
 def make_question(

@@ -4,13 +4,35 @@ from dataclasses import replace
 from typing import Any
 
 from eaglebench.records.counters import Counters
-from eaglebench.records.knobs import DraftKnobs
+from eaglebench.records.knobs import EngineKnobs
 from eaglebench.records.measured import MeasuredTurn
-from eaglebench.records.observation import VerifyStep
+from eaglebench.records.observation import RequestTimes, VerifyStep
 
 PROMPT = tuple(range(100, 110))
 """Ten tokens, so that the first token of an answer stands at position 10."""
 SURE = 5.0
+
+PLACE: dict[str, Any] = {
+    "request_id": "q/0",
+    "run_id": "run",
+    "cell_id": "page1",
+    "arm": "radix",
+    "pass_index": 0,
+    "block": 0,
+    "order_in_block": 0,
+    "question_id": "q",
+    "turn": 0,
+    "category": "writing",
+    "is_measured": True,
+    "knobs": EngineKnobs(),
+    "window": None,
+    "dtype": "float32",
+    "device": "cpu",
+    "temperature": 0.0,
+    "seed": 0,
+    "times": RequestTimes(queue_s=0.0, prefill_s=0.0, decode_s=0.0, total_s=0.0),
+}
+"""Where a turn is that a test does not place, and what took no time."""
 
 
 def make_step(
@@ -63,15 +85,7 @@ def make_turn(
         }
     )
     turn = MeasuredTurn(
-        cell_id="page1",
-        arm="radix",
-        pass_index=0,
-        question_id="q",
-        turn=0,
-        is_measured=True,
-        page_size=1,
-        draft=DraftKnobs(2, 1, 3),
-        preallocation="none",
+        **PLACE,
         prompt_token_ids=PROMPT,
         output_token_ids=delivered,
         accepted_per_step=tuple(step.accepted for step in steps),

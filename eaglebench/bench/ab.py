@@ -14,7 +14,6 @@ from eaglebench.plan.passes import PassRange
 from eaglebench.records.verdict import Judgement
 from eaglebench.stats.acceptance import speed
 from eaglebench.stats.throughput import estimate_ratio
-from eaglebench.store.decode import measured_blocks
 from eaglebench.store.run_folder import find_run
 
 Key = tuple[str, str]
@@ -97,7 +96,7 @@ def _widest(ratios: Ratios) -> float | None:
 
 def _rates(root: Path) -> dict[Key, float]:
     """Tokens a second of the newest run."""
-    blocks = measured_blocks(find_run(root, "latest"))
+    blocks = find_run(root, "latest").blocks()
     keys = dict.fromkeys((block.cell_id, block.arm) for block in blocks)
     rates = {key: speed([b for b in blocks if (b.cell_id, b.arm) == key]) for key in keys}
     return {key: rate.tokens_per_s for key, rate in rates.items() if rate and rate.tokens_per_s}

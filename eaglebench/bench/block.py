@@ -1,7 +1,7 @@
 """One block of conversations through one arm, timed, and its records."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 
 from eaglebench.backends.seam import Backend
@@ -11,9 +11,8 @@ from eaglebench.errors import BrokenModelError
 from eaglebench.plan.conversation import Conversation
 from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.records.observation import RequestObservation
-from eaglebench.store.encode import step_records, turn_record
-from eaglebench.store.records import BlockRecord, StepRecord, TurnRecord
 
 BLOCK_DEPTH = 8
 """Conversations for each place in a batch; with 8 the last ones that run alone cost a few per cent."""
@@ -57,7 +56,7 @@ class Place:
 
     `pass_index` is the pass over the questions, from 0; `order` the arm's place within its block.
     `arm` names the records; it is the knobs' arm unless an arm is measured against itself.
-    `sliding_window` is what window layers see; None where all layers see everything.
+    `window` is what window layers see; None where all layers see everything.
     """
 
     run_id: str
@@ -66,7 +65,7 @@ class Place:
     knobs: EngineKnobs
     pass_index: int
     order: int
-    sliding_window: int | None
+    window: int | None
     dtype: str
     device: str
     temperature: float
@@ -77,9 +76,8 @@ class Place:
 class DoneBlock:
     """The records of a finished block."""
 
-    turns: list[TurnRecord]
-    steps: list[StepRecord]
-    record: BlockRecord
+    turns: list[MeasuredTurn]
+    record: MeasuredBlock
 
     def check(self) -> None:
         """Refuse to go on after a turn that failed while it ran; one that was refused did not run.
@@ -108,31 +106,29 @@ def run_block(
     wall_s = clock.now_s() - started_s
     times = backend.take_step_times()
     counters = Counters.total(observation.counters for observation, _ in done)
-    record = BlockRecord(
+    record = MeasuredBlock(
         cell_id=place.cell_id,
         arm=place.arm,
         pass_index=place.pass_index,
         block=block.number,
         order=place.order,
-        question_ids=[talk.question_id for talk in block.conversations],
+        question_ids=tuple(talk.question_id for talk in block.conversations),
         output_tokens=counters.output_tokens,
         verify_steps=counters.verify_steps,
         num_turns=len(done),
         parallel=place.knobs.parallel,
         wall_s=wall_s,
-        **asdict(times),
+        times=times,
     )
-    turns = [_turn(block, place, observation, asked) for observation, asked in done]
-    steps = [step for observation, asked in done for step in _steps(place, observation, asked)]
-    return DoneBlock(turns, steps, record)
+    return DoneBlock([_turn(block, place, *each) for each in done], record)
 
 
-def _turn(block: Block, place: Place, observation: RequestObservation, asked: Asked) -> TurnRecord:
+def _turn(
+    block: Block, place: Place, observation: RequestObservation, asked: Asked
+) -> MeasuredTurn:
     talk = asked.conversation
-    return turn_record(
-        observation,
-        knobs=place.knobs,
-        prompt_token_ids=asked.prompt_token_ids,
+    return MeasuredTurn(
+        **{each.name: getattr(observation, each.name) for each in fields(RequestObservation)},
         run_id=place.run_id,
         cell_id=place.cell_id,
         arm=place.arm,
@@ -142,22 +138,13 @@ def _turn(block: Block, place: Place, observation: RequestObservation, asked: As
         question_id=talk.question_id,
         turn=asked.turn,
         category=talk.category,
-        question_sha256=block.digests.get(talk.question_id),
-        measured=talk.turns[asked.turn].measured,
-        sliding_window=place.sliding_window,
+        is_measured=talk.turns[asked.turn].measured,
+        knobs=place.knobs,
+        window=place.window,
         dtype=place.dtype,
         device=place.device,
         temperature=place.temperature,
         seed=place.seed,
-    )
-
-
-def _steps(place: Place, observation: RequestObservation, asked: Asked) -> list[StepRecord]:
-    return step_records(
-        observation,
-        cell_id=place.cell_id,
-        arm=place.arm,
-        pass_index=place.pass_index,
-        question_id=asked.conversation.question_id,
-        turn=asked.turn,
+        prompt_token_ids=tuple(asked.prompt_token_ids),
+        question_sha256=block.digests.get(talk.question_id),
     )

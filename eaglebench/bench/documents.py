@@ -88,7 +88,7 @@ def load_document(folder: RunFolder) -> ReportDocument:
 
 def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[str]:
     """Remarks on a run: what its numbers don't say by themselves."""
-    page_sizes = sorted({turn.page_size for turn in run.turns})
+    page_sizes = sorted({turn.knobs.page_size for turn in run.turns})
     notes = run_notes(rows, page_sizes, run.models.get("warnings", ()))
     notes += pressure_notes(run.turns)
     notes += precision_notes(rows, str(run.models.get("dtype")))

@@ -33,7 +33,6 @@ from eaglebench.report.run_key import run_key
 from eaglebench.stats.tau import thresholds
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 from eaglebench.stats.trust import doubts_of
-from eaglebench.store.decode import measured_blocks
 from eaglebench.store.finalize import write_cells_csv, write_comparison, write_tables
 from eaglebench.store.run_folder import RunFolder, Status
 from eaglebench.store.run_lock import writing
@@ -182,7 +181,7 @@ def _run(
 
 def is_precise(folder: RunFolder, cell_id: str, config: RunConfig) -> bool:
     """Whether every arm's throughput ratio is known well enough; looks at widths alone."""
-    blocks = measured_blocks(folder)
+    blocks = folder.blocks()
     for arm in config.arms:
         if arm == BASELINE_ARM:
             continue

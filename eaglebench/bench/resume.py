@@ -10,18 +10,19 @@ same order. Nothing of that is recorded; it has to come out as it stands there.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from eaglebench.bench.block import Block
 from eaglebench.errors import UsageError
 from eaglebench.records.knobs import BASELINE_ARM, base_arm
-from eaglebench.store.records import TurnRecord
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.store.run_folder import RunFolder
 
 _NOT_REPEATED = {
-    *("t_queue_s", "t_prefill_s", "t_decode_s", "t_total_s", "prefill_gap", "run_id"),
-    "counters",  # each of them is looked at by its name
+    *("times", "prefill_gap", "run_id", "request_id"),
+    "steps",  # they are no part of a stored turn
+    *("counters", "knobs"),  # each of them is looked at by its name
 }
 """Fields of a turn that may differ when it runs again; everything else is exact."""
 _SHOWN = 8
@@ -38,7 +39,7 @@ class Finished:
     """Finished blocks by cell, arm, pass and number, and the turns in them."""
 
     blocks: dict[BlockPlace, frozenset[str]]
-    turns: dict[BlockPlace, dict[tuple[str, int], TurnRecord]]
+    turns: dict[BlockPlace, dict[tuple[str, int], MeasuredTurn]]
 
     @classmethod
     def read(cls, folder: RunFolder) -> "Finished":
@@ -50,7 +51,7 @@ class Finished:
             if turn.counters.verify_steps in (None, len(steps.get(turn.key, ())))
         ]
         delivered: Counter[tuple[str, str, int, str]] = Counter()
-        turns: dict[BlockPlace, dict[tuple[str, int], TurnRecord]] = {}
+        turns: dict[BlockPlace, dict[tuple[str, int], MeasuredTurn]] = {}
         for turn in whole:
             delivered[turn.cell_id, turn.arm, turn.pass_index, turn.question_id] += (
                 turn.counters.output_tokens
@@ -95,7 +96,7 @@ class Finished:
                 hint="texts, chat template or tokenizer changed; start the run anew",
             )
 
-    def check_again(self, place: BlockPlace, again: Sequence[TurnRecord]) -> None:
+    def check_again(self, place: BlockPlace, again: Sequence[MeasuredTurn]) -> None:
         """Hold a block that was gone through once more against what is on disk.
 
         Raises:
@@ -113,11 +114,16 @@ class Finished:
                 )
 
 
-def _differing(before: TurnRecord | None, after: TurnRecord) -> list[str]:
+def _differing(before: MeasuredTurn | None, after: MeasuredTurn) -> list[str]:
     """Names of fields that are not what they were."""
     if before is None:
         return ["it was not there"]
-    then, now = ({**vars(turn), **turn.counters.as_dict()} for turn in (before, after))
+    then, now = (
+        {each.name: getattr(turn, each.name) for each in fields(turn)}
+        | {f"knobs.{name}": value for name, value in asdict(turn.knobs).items()}
+        | turn.counters.as_dict()
+        for turn in (before, after)
+    )
     return [name for name in then if name not in _NOT_REPEATED and then[name] != now[name]]
 
 

@@ -192,7 +192,7 @@ class Session:
 
     def _run_block(self, block: Block, place: Place, backend: Backend) -> None:
         done = self._answer(block, place, backend)
-        self.folder.append(done.turns, done.steps, done.record)
+        self.folder.append(done.turns, done.record)
         if not self.config.continue_on_error:
             done.check()
         wall_s = done.record.wall_s
@@ -239,7 +239,7 @@ class Session:
             knobs=cell.for_arm(arm),
             pass_index=pass_index,
             order=order,
-            sliding_window=cell.knobs.window_of(info.window),
+            window=cell.knobs.window_of(info.window),
             dtype=info.dtype,
             device=info.device,
             temperature=self.config.temperature,

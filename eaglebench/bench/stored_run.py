@@ -1,15 +1,15 @@
 """A stored run as values: its document for people, its data frames for a notebook."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
 from eaglebench.bench.documents import load_document
 from eaglebench.errors import EaglebenchError
 from eaglebench.records.doubt import Doubt
+from eaglebench.records.measured import TURN_KEY, MeasuredBlock, MeasuredTurn
 from eaglebench.report.document import ReportDocument
 from eaglebench.store.run_folder import RunFolder, find_run
 from eaglebench.store.run_folder import list_runs as folders_of_runs
@@ -80,7 +80,11 @@ class Run:
     @cached_property
     def steps(self) -> "DataFrame":
         """One row a verify step."""
-        return _frame(_flat(step) for steps in self.folder.steps().values() for step in steps)
+        return _frame(
+            {**dict(zip(TURN_KEY, key, strict=True)), "step": number, **asdict(step)}
+            for key, steps in self.folder.steps().items()
+            for number, step in enumerate(steps)
+        )
 
     @cached_property
     def blocks(self) -> "DataFrame":
@@ -114,12 +118,12 @@ def root_of(run: "Run | Path | str", output_dir: Path | str | None) -> Path:
     return Path(output_dir or DEFAULT_OUTPUT)
 
 
-def _flat(record: BaseModel) -> dict[str, Any]:
-    """A record's fields, those of its parts among them."""
-    found: dict[str, Any] = {}
-    for name, value in record.model_dump().items():
-        found |= value if isinstance(value, dict) else {name: value}
-    return found
+def _flat(record: MeasuredTurn | MeasuredBlock) -> dict[str, Any]:
+    """A record's fields, those of its parts among them; what a turn says itself goes first."""
+    values = asdict(record)
+    values.pop("steps", None)
+    parts = [values.pop(name) for name in ("counters", "knobs", "times") if name in values]
+    return {**{name: value for part in parts for name, value in part.items()}, **values}
 
 
 def _frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":

@@ -15,7 +15,7 @@ from eaglebench.records.snapshot import PPM, ArmCounts, ArmNoise
 from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.many_tests import holm, one_sided
 from eaglebench.stats.metrics import THROUGHPUT
-from eaglebench.stats.throughput import LEAST_PAIRS, estimate_ratio, pairs_needed, smallest_effect
+from eaglebench.stats.throughput import LEAST_PASSES, estimate_ratio, pairs_needed, smallest_effect
 
 LogRatios = Mapping[tuple[str, str], Sequence[float]]
 """Ln(tok/s of B / tok/s of A) of every pair of processes, by cell and arm."""
@@ -47,10 +47,12 @@ def judge_times(pairs: list[tuple[ArmCounts, ArmCounts]], policy: Policy) -> lis
 
 def _judge(candidate: ArmCounts, baseline: ArmCounts, allowed: float, alpha: float) -> _Timed:
     mine, theirs = candidate.noise, baseline.noise
-    least = min((noise.pairs if noise else 1) for noise in (mine, theirs))
-    if mine is None or theirs is None or least < LEAST_PAIRS:
-        which = "this run" if mine is None or mine.pairs < LEAST_PAIRS else "the baseline"
-        reason = f"{which} has fewer than {LEAST_PAIRS} passes; run with --passes {LEAST_PAIRS}:40"
+    least = min((noise.passes if noise else 1) for noise in (mine, theirs))
+    if mine is None or theirs is None or least < LEAST_PASSES:
+        which = "this run" if mine is None or mine.passes < LEAST_PASSES else "the baseline"
+        reason = (
+            f"{which} has fewer than {LEAST_PASSES} passes; run with --passes {LEAST_PASSES}:40"
+        )
         finding = found(candidate.key, "INCONCLUSIVE", reason, THROUGHPUT)
         return _Timed(replace(finding, allowed=allowed), None)
     difference = (mine.log_ratio_ppm - theirs.log_ratio_ppm) / PPM
@@ -59,7 +61,7 @@ def _judge(candidate: ArmCounts, baseline: ArmCounts, allowed: float, alpha: flo
     verdict = decide(change, half_width, allowed)
     if change > IMPLAUSIBLE:
         verdict = "NOT_COMPARABLE"
-    sd = hypot(mine.pair_sd_ppm, theirs.pair_sd_ppm) / PPM
+    sd = hypot(mine.pass_sd_ppm, theirs.pass_sd_ppm) / PPM
     reason = _reason(verdict, change, half_width, sd, allowed)
     finding = replace(
         found(candidate.key, verdict, reason, THROUGHPUT),
@@ -68,14 +70,14 @@ def _judge(candidate: ArmCounts, baseline: ArmCounts, allowed: float, alpha: flo
         after=expm1(mine.log_ratio_ppm / PPM) + 1,
         change=change,
         half_width=half_width,
-        mde=smallest_effect(sd, min(mine.pairs, theirs.pairs)),
+        mde=smallest_effect(sd, min(mine.passes, theirs.passes)),
     )
     return _Timed(finding, p_value if half_width <= allowed / 2 else None)
 
 
 def _error(noise: ArmNoise) -> tuple[float, int]:
     """Standard error of the mean log-ratio, and its degrees of freedom."""
-    return noise.pair_sd_ppm / PPM / noise.pairs**0.5, noise.pairs - 1
+    return noise.pass_sd_ppm / PPM / noise.passes**0.5, noise.passes - 1
 
 
 def _reason(verdict: Verdict, change: float, half_width: float, sd: float, allowed: float) -> str:
@@ -114,10 +116,10 @@ def _judge_pairs(
     estimate = estimate_ratio(values, alpha)
     if estimate is None:
         return replace(refused("nothing was timed", key, THROUGHPUT), allowed=allowed)
-    half_width = estimate.half_width if estimate.pairs >= LEAST_PAIRS else None
+    half_width = estimate.half_width if estimate.passes >= LEAST_PASSES else None
     verdict = decide(estimate.change, half_width, allowed)
     width = "" if estimate.half_width is None else f" +- {estimate.half_width:.2%}"
-    reason = f"throughput {estimate.change:+.2%}{width} over {estimate.pairs} pairs"
+    reason = f"throughput {estimate.change:+.2%}{width} over {estimate.passes} pairs"
     if verdict == "INCONCLUSIVE" and estimate.sd is not None:
         reason += f"; about {pairs_needed(estimate.sd, allowed)} pairs would tell"
     return replace(

@@ -1,7 +1,7 @@
 """What can be turned on the engine: one value of every axis of the matrix."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from eaglebench.records.faults import FAULTS
 
@@ -78,6 +78,8 @@ class EngineKnobs:
         swa_full_tokens_ratio: slots of the window layers' pool, as a share of `max_total_tokens`.
         context_length: most tokens of one request; None is the model's own limit.
     """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     arm: str = "radix"
     page_size: int = 1

@@ -1,6 +1,7 @@
 """What was measured on one request: integers first, times beside them, ratios nowhere."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from eaglebench.records.counters import Counters
 from eaglebench.records.generation import FinishReason
@@ -47,6 +48,8 @@ class VerifyStep:
 class RequestTimes:
     """Seconds one request spent waiting, in prefill, in decode, and in all."""
 
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
     queue_s: float
     prefill_s: float
     decode_s: float
@@ -60,6 +63,8 @@ class StepTimes:
     prefill: no row verified; decode: no row prefilled; mixed: both. `running_rows` is the sum over
     these steps of the requests that were running; None where it was not recorded.
     """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     prefill_s: float
     mixed_s: float
@@ -86,7 +91,7 @@ class RequestObservation:
     request_id: str
     output_token_ids: tuple[int, ...]
     accepted_per_step: tuple[int, ...]
-    steps: tuple[VerifyStep, ...]
+    steps: tuple[VerifyStep, ...] = ()
     counters: Counters
     times: RequestTimes
     finish_reason: FinishReason

@@ -43,14 +43,14 @@ class ArmNoise:
 
     Attributes:
         log_ratio_ppm: trimmed mean of ln(ratio) over passes, in millionths.
-        pair_sd_ppm: standard deviation of ln(ratio) of one pass, in millionths.
-        pairs: passes.
+        pass_sd_ppm: standard deviation of ln(ratio) of one pass, in millionths.
+        passes: how many.
         info_tok_s: tokens a second; for people only, never judged.
     """
 
     log_ratio_ppm: int
-    pair_sd_ppm: int
-    pairs: int
+    pass_sd_ppm: int
+    passes: int
     info_tok_s: float
 
 

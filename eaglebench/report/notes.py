@@ -123,7 +123,7 @@ def head_notes(models: Mapping[str, Any], turns: Sequence[MeasuredTurn]) -> list
     limit = models.get("draft_positions")
     if limit is None:
         return []
-    steps = [step for turn in turns if turn.draft.num_steps for step in turn.steps]
+    steps = [step for turn in turns if turn.knobs.draft.num_steps for step in turn.steps]
     last_position = limit - 1
     silent = sum(step.position >= last_position and not step.drafted_ids for step in steps)
     if not silent:

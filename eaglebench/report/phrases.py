@@ -93,7 +93,7 @@ def throughput_text(difference: Difference) -> str:
         shown = number(difference.throughput, SHARE)
         return shown if shown == NO_VALUE else f"{shown} (no pairs of passes, no interval)"
     change = number(ratio.change, SHARE)
-    passes = "1 pass" if ratio.pairs == 1 else f"{ratio.pairs} passes"
+    passes = "1 pass" if ratio.passes == 1 else f"{ratio.passes} passes"
     width = number(ratio.half_width, ".2%")
     if width == NO_VALUE:
         return f"{change} ({passes}, no interval)"

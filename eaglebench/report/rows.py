@@ -86,7 +86,7 @@ def make_rows(
             Row(
                 cell_id=cell_id,
                 arm=arm,
-                preallocation=mine.turns[0].preallocation,
+                preallocation=mine.turns[0].knobs.preallocation,
                 num_questions=len(asked[cell_id, arm] - failed[cell_id, arm]),
                 num_asked=len(asked[cell_id, arm]),
                 num_failed=sum(t.error is not None for t in mine.turns),

@@ -124,7 +124,7 @@ def _print_difference(row: Row, difference: Difference, console: Console) -> Non
     ratio = difference.ratio
     if ratio is not None and ratio.half_width is not None and ratio.mde is not None:
         console.print(
-            f"  over {ratio.pairs} passes {ratio.change:{SHARE}} +- {ratio.half_width:.2%}, smallest "
+            f"  over {ratio.passes} passes {ratio.change:{SHARE}} +- {ratio.half_width:.2%}, smallest "
             f"detectable {ratio.mde:.2%}",
             highlight=False,
         )

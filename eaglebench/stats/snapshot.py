@@ -89,8 +89,8 @@ def _noise(blocks: Sequence[MeasuredBlock], cell_id: str, arm: str) -> ArmNoise 
         return None
     return ArmNoise(
         log_ratio_ppm=round(estimate.log_ratio * PPM),
-        pair_sd_ppm=round(estimate.sd * PPM),
-        pairs=estimate.pairs,
+        pass_sd_ppm=round(estimate.sd * PPM),
+        passes=estimate.passes,
         info_tok_s=round(rate.tokens_per_s, 1),
     )
 

@@ -114,7 +114,7 @@ def make_sweeps(turns: Sequence[MeasuredTurn], blocks: Sequence[MeasuredBlock]) 
     """Every setting in which more than one draft shape ran."""
     settings: dict[str, dict[str, DraftKnobs]] = {}
     for turn in turns:
-        settings.setdefault(_setting(turn), {})[turn.cell_id] = turn.draft
+        settings.setdefault(_setting(turn), {})[turn.cell_id] = turn.knobs.draft
     arm = main_arm([turn.arm for turn in turns])
     turns = [turn for turn in turns if turn.arm == arm and turn.pass_index == 0]
     blocks = [block for block in blocks if block.arm == arm]
@@ -131,7 +131,7 @@ def main_arm(arms: Sequence[str]) -> str:
 
 
 def _setting(turn: MeasuredTurn) -> str:
-    return turn.cell_id.replace(f"-{turn.draft.name}", "")
+    return turn.cell_id.replace(f"-{turn.knobs.draft.name}", "")
 
 
 def _sweep(
@@ -218,7 +218,7 @@ def _fastest(cells: dict[str, SweptCell], blocks: dict[str, list[MeasuredBlock]]
         factor=timed[first].tokens_per_s / timed[rival].tokens_per_s,
         log_factors=split_ratio(cells[first].speed, cells[rival].speed),
         tied=tuple(cells[name] for name in others if not _is_above(ratios[name])),
-        passes=min(ratio.pairs if ratio else 0 for ratio in ratios.values()),
+        passes=min(ratio.passes if ratio else 0 for ratio in ratios.values()),
     )
 
 

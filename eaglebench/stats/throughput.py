@@ -16,7 +16,7 @@ from eaglebench.stats.resampling import RESAMPLES, SEED
 
 ALPHA = 0.01
 POWER = 0.8
-LEAST_PAIRS = 8
+LEAST_PASSES = 8
 """An exact sign-flip test needs seven pairs to reach p < 0.01."""
 TRIMMED = 0.1
 BCA_FROM = 20
@@ -30,14 +30,14 @@ class RatioEstimate:
         log_ratio: trimmed mean of the pairs' log-ratios.
         half_width: one-sided half-width at level `ALPHA`; None with fewer than two pairs.
         sd: standard deviation of one pair's log-ratio; None with fewer than two pairs.
-        pairs: how many.
+        passes: how many there are, one a pass (or a pair of processes).
         drift: change of the log-ratio from first to last pair, by Theil and Sen; None below eight.
     """
 
     log_ratio: float
     half_width: float | None
     sd: float | None
-    pairs: int
+    passes: int
     drift: float | None
 
     @property
@@ -48,7 +48,7 @@ class RatioEstimate:
     @property
     def mde(self) -> float | None:
         """Smallest true change that so many pairs detect with 80 % power at level `ALPHA`."""
-        return None if self.sd is None else smallest_effect(self.sd, self.pairs)
+        return None if self.sd is None else smallest_effect(self.sd, self.passes)
 
 
 def pass_log_ratios(
@@ -91,15 +91,15 @@ def estimate_ratio(log_ratios: Sequence[float], alpha: float = ALPHA) -> RatioEs
         return None
     centre = float(stats.trim_mean(values, TRIMMED))
     if count == 1:
-        return RatioEstimate(log_ratio=centre, half_width=None, sd=None, pairs=1, drift=None)
+        return RatioEstimate(log_ratio=centre, half_width=None, sd=None, passes=1, drift=None)
     drift = None
-    if count >= LEAST_PAIRS:
+    if count >= LEAST_PASSES:
         drift = float(stats.theilslopes(values)[0]) * (count - 1)
     return RatioEstimate(
         log_ratio=centre,
         half_width=_half_width(values.tolist(), alpha),
         sd=float(values.std(ddof=1)),
-        pairs=count,
+        passes=count,
         drift=drift,
     )
 
@@ -120,7 +120,7 @@ def pairs_needed(sd: float, change: float, alpha: float = ALPHA) -> int:
     from scipy import stats  # noqa: PLC0415
 
     quantile = float(stats.norm.ppf(1 - alpha))
-    return max(LEAST_PAIRS, ceil((2 * quantile * sd / change) ** 2))
+    return max(LEAST_PASSES, ceil((2 * quantile * sd / change) ** 2))
 
 
 def _half_width(values: list[float], alpha: float) -> float:

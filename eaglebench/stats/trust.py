@@ -130,7 +130,7 @@ def _cached_text(turns: Sequence[MeasuredTurn]) -> str:
 def _idle(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
     """Of arms that should draft well; a planted fault may well not."""
     counts = pool(turns)
-    should_draft = base_arm(place[1]) in CACHE_ARMS and any(t.draft.num_steps for t in turns)
+    should_draft = base_arm(place[1]) in CACHE_ARMS and any(t.knobs.draft.num_steps for t in turns)
     accepted, steps = counts.accepted, counts.verify_steps
     if not should_draft or accepted is None or steps is None or steps < LEAST_STEPS:
         return []

@@ -21,6 +21,7 @@ from eaglebench.records.snapshot import (
     QuestionCounts,
     Snapshot,
 )
+from eaglebench.store import schema1
 from eaglebench.store.baseline_lines import (
     BASELINE_SCHEMA,
     LINE,
@@ -129,15 +130,16 @@ def _parse(path: Path, number: int, text: str) -> HeaderLine | CellLine | NoiseL
     raw = parse_json(path, text, line=number, hint=hint, has_constants=False)
     if isinstance(raw, dict) and raw.get("kind") == "header":
         version = raw.get("schema_version")
-        if version != BASELINE_SCHEMA or isinstance(version, bool):
+        if version not in (schema1.SCHEMA, BASELINE_SCHEMA) or isinstance(version, bool):
             raise InputFileError(
                 path,
-                f"schema version {version!r}; this version of eaglebench reads {BASELINE_SCHEMA}",
+                f"schema version {version!r}; this version of eaglebench reads {schema1.SCHEMA} "
+                f"and {BASELINE_SCHEMA}",
                 line=number,
                 hint="it was written by another version of eaglebench",
             )
     try:
-        return LINE.validate_python(raw)
+        return LINE.validate_python(schema1.baseline_line(raw))
     except ValidationError as error:
         finding = error.errors()[0]
         where = ".".join(str(part) for part in finding["loc"])
@@ -164,8 +166,8 @@ def _snapshot(name: str, header: HeaderLine, arms: Iterable[ArmCounts]) -> Snaps
 def _noise(line: NoiseLine) -> ArmNoise:
     return ArmNoise(
         log_ratio_ppm=line.log_ratio_ppm,
-        pair_sd_ppm=line.pair_sd_ppm,
-        pairs=line.pairs,
+        pass_sd_ppm=line.pass_sd_ppm,
+        passes=line.passes,
         info_tok_s=line.info_tok_s,
     )
 

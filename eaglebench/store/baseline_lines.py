@@ -7,14 +7,13 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from eaglebench.records.doubt import DoubtKind
 from eaglebench.records.snapshot import AL_DEFINITION
-from eaglebench.store import schema1
 from eaglebench.store.records import MOST
 
-BASELINE_SCHEMA = 1
+BASELINE_SCHEMA = 2
 
 MOST_PPM = 20_000_000
 """Logs of ratios: nothing is 400 million times as fast as something else."""
@@ -60,7 +59,7 @@ class CellLine(_Line):
     out_sha_by_q: list[Digest]
     accept_sha_by_q: list[Digest]
     prompts_sha_by_q: list[Digest] | None = None
-    untrusted: Annotated[list[DoubtKind] | None, BeforeValidator(schema1.doubt_kinds)] = None
+    untrusted: list[DoubtKind] | None = None
 
     @model_validator(mode="after")
     def _lists_agree(self) -> Self:
@@ -123,8 +122,8 @@ class NoiseLine(_Line):
     cell_id: str
     arm: str
     log_ratio_ppm: Annotated[int, Field(ge=-MOST_PPM, le=MOST_PPM, strict=True)]
-    pair_sd_ppm: Annotated[int, Field(ge=0, le=MOST_PPM, strict=True)]
-    pairs: Annotated[int, Field(ge=2, le=MOST, strict=True)]
+    pass_sd_ppm: Annotated[int, Field(ge=0, le=MOST_PPM, strict=True)]
+    passes: Annotated[int, Field(ge=2, le=MOST, strict=True)]
     info_tok_s: Annotated[float, Field(gt=0, strict=True)]
 
 

@@ -4,15 +4,16 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from eaglebench.errors import InputFileError, StorageError
 from eaglebench.files import write_text
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.store.lines import write_json
-from eaglebench.store.records import PromptRecord
+from eaglebench.store.records import StepLine, storable
 from eaglebench.store.run_folder import RunFolder, list_runs
 
 
@@ -24,29 +25,48 @@ def write_tables(folder: RunFolder) -> None:
     Raises:
         StorageError: the disk refuses; the lines are intact.
     """
-    _write_parquet(folder.path / "requests.parquet", folder.turns())
-    steps = [record for records in folder.steps().values() for record in records]
+    turns = folder.turns()
+    _write_parquet(folder.path / "requests.parquet", [_turn_row(turn) for turn in turns])
+    steps = [
+        storable(asdict(StepLine.of(key, number, step)))
+        for key, mine in folder.steps().items()
+        for number, step in enumerate(mine)
+    ]
     _write_parquet(folder.path / "steps.parquet", steps)
-    _write_prompts(folder)
+    _write_prompts(folder, turns)
     if steps:
         (folder.path / "steps.jsonl").unlink(missing_ok=True)
     if folder.path.parent.name == "runs":  # a copied folder has no index beside it
         write_index(folder.path.parent.parent)
 
 
-def _write_prompts(folder: RunFolder) -> None:
-    prompts = {
-        (turn.question_id, turn.turn, turn.prompt_sha256): PromptRecord(
-            question_id=turn.question_id,
-            turn=turn.turn,
-            category=turn.category,
-            prompt_sha256=turn.prompt_sha256,
-            prompt_token_ids=turn.prompt_token_ids,
-        )
-        for turn in folder.turns()
-    }
-    text = "".join(prompt.model_dump_json() + "\n" for prompt in prompts.values())
+def _turn_row(turn: MeasuredTurn) -> dict[str, Any]:
+    """A turn for a table, which has its steps in another one and no word for a struct without fields."""
+    row = asdict(turn)
+    del row["steps"]
+    return {name: None if value == {} else value for name, value in row.items()}
+
+
+def _write_prompts(folder: RunFolder, turns: Sequence[MeasuredTurn]) -> None:
+    """Every distinct prompt; arms share one unless an earlier answer differed."""
+    prompts = {(turn.question_id, turn.turn, turn.prompt_token_ids): turn for turn in turns}
+    lines = [
+        {
+            "question_id": turn.question_id,
+            "turn": turn.turn,
+            "category": turn.category,
+            "prompt_sha256": _digest(turn.prompt_token_ids),
+            "prompt_token_ids": turn.prompt_token_ids,
+        }
+        for turn in prompts.values()
+    ]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     write_text(folder.path / "prompts.jsonl", text)
+
+
+def _digest(token_ids: Sequence[int]) -> str:
+    """SHA-256 over token ids."""
+    return sha256(",".join(map(str, token_ids)).encode()).hexdigest()
 
 
 def write_comparison(folder: RunFolder, comparison: Mapping[str, Any]) -> None:
@@ -67,16 +87,14 @@ def write_index(root: Path) -> None:
     write_text(root / "index.jsonl", "".join(line + "\n" for line in lines))
 
 
-def _write_parquet(path: Path, records: Sequence[BaseModel]) -> None:
+def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     import pyarrow as pa  # noqa: PLC0415  # slow to import
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    if not records:
+    if not rows:
         return
     partial = path.with_name(path.name + ".tmp")
     try:
-        # pyarrow has no word for a struct without fields
-        rows = [{n: None if v == {} else v for n, v in r.model_dump().items()} for r in records]
         table = pa.Table.from_pylist(rows)
         with partial.open("wb") as file:  # by handle: pyarrow takes only names that are text
             pq.write_table(table, file)

@@ -1,60 +1,90 @@
 """What a run folder holds, line by line. Integers stay integers; absence is null.
 
-`requests.jsonl`  one line a cell, arm, question and turn (`TurnRecord`)
-`steps.jsonl`     one line a verify step (`StepRecord`); becomes `steps.parquet` at the end
-`blocks.jsonl`    one line a timed block of an arm (`BlockRecord`)
+`requests.jsonl`  one line a cell, arm, question and turn (`MeasuredTurn`, without its steps)
+`steps.jsonl`     one line a verify step (`StepLine`); becomes `steps.parquet` at the end
+`blocks.jsonl`    one line a timed block of an arm (`MeasuredBlock`)
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from math import isfinite, nan
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-
-from eaglebench.records.counters import Counters
-from eaglebench.records.generation import FinishReason
-from eaglebench.store import schema1
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn, TurnKey
+from eaglebench.records.observation import VerifyStep
 
 SCHEMA_VERSION = 2
-
-TurnKey = tuple[str, str, int, str, int]
 MOST = 2**53
 """More than anything here can count, and still a whole number in every reader of JSON."""
 _SIGNED = {"seed"}
+_GAPS = ("target_gaps", "draft_gaps")
+_OF_STEP = tuple(each.name for each in fields(VerifyStep))
 
 
-class PromptRecord(BaseModel):
-    """One prompt as it was fed; arms share it unless an earlier answer differed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLine(VerifyStep):
+    """A verify step and the turn it belongs to; `step` counts from 0 in the turn."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
+    cell_id: str
+    arm: str
+    pass_index: int
     question_id: str
     turn: int
-    category: str
-    prompt_sha256: str
-    prompt_token_ids: list[int]
+    step: int
 
-
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @model_validator(mode="before")
     @classmethod
-    def _of_today(cls, values: Any) -> Any:
-        return schema1.renamed(values)
+    def of(cls, key: TurnKey, number: int, step: VerifyStep) -> Self:
+        """The line of the step of that number in a turn."""
+        cell_id, arm, pass_index, question_id, turn = key
+        return cls(
+            cell_id=cell_id,
+            arm=arm,
+            pass_index=pass_index,
+            question_id=question_id,
+            turn=turn,
+            step=number,
+            **{name: getattr(step, name) for name in _OF_STEP},
+        )
+
+    @property
+    def key(self) -> TurnKey:
+        """Cell, arm, pass, question and turn."""
+        return (self.cell_id, self.arm, self.pass_index, self.question_id, self.turn)
+
+    @property
+    def alone(self) -> VerifyStep:
+        """The step without its place."""
+        return VerifyStep(**{name: getattr(self, name) for name in _OF_STEP})
 
 
-class _Counted(_Line):
-    """A line of counts and times: none is negative, and each is a number."""
+def lines_of(turn: MeasuredTurn) -> list[StepLine]:
+    """The lines of a turn's verify steps."""
+    return [StepLine.of(turn.key, number, step) for number, step in enumerate(turn.steps)]
 
-    @model_validator(mode="after")
-    def _counts_are_counts(self) -> Self:
-        for name, value in self:
-            numbers = value if isinstance(value, list) else [value]
-            if name not in _SIGNED and any(
-                isinstance(number, int | float) and not 0 <= number <= MOST for number in numbers
-            ):
-                raise ValueError(f"{name} is {_short(value)}; expected a count or a time")
-        return self
+
+def with_gaps(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored step; a gap that could not be stored (null) is smaller than no threshold."""
+    gaps = {n: [nan if g is None else g for g in values[n]] for n in _GAPS if values.get(n)}
+    return {**values, **gaps}
+
+
+def storable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A step's values for a table; null stands for a gap that is no finite number."""
+    gaps = {n: [g if isfinite(g) else None for g in values[n]] for n in _GAPS}
+    return {**values, **gaps}
+
+
+def problem_of(record: object) -> str | None:
+    """What can't be true of a line; None where nothing is wrong."""
+    if isinstance(record, StepLine):
+        return step_problem({name: getattr(record, name) for name in (*_OF_STEP, "step")})
+    for name, value in _numbers(record):
+        numbers = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(n, int | float) and not 0 <= n <= MOST for n in numbers):
+            return f"{name} is {_short(value)}; expected a count or a time"
+    return _disagreement(record) if isinstance(record, MeasuredTurn) else None
 
 
 def step_problem(values: Mapping[str, Any]) -> str | None:
@@ -71,138 +101,35 @@ def step_problem(values: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _numbers(record: object) -> Iterator[tuple[str, Any]]:
+    """Fields that hold counts or times, those of its parts among them."""
+    for each in fields(record):  # type: ignore[arg-type]  # asked of dataclasses alone
+        value = getattr(record, each.name)
+        if is_dataclass(value):
+            yield from _numbers(value)
+        elif each.name not in _SIGNED:
+            yield each.name, value
+
+
+def _disagreement(turn: MeasuredTurn) -> str | None:
+    """Identities of `records/counters.py` that a turn breaks."""
+    counts, ids = turn.counters, len(turn.output_token_ids)
+    emitted, sampled = counts.emitted, counts.prefill_sampled
+    checks = {
+        "output_tokens = ids": counts.output_tokens == ids,
+        "output_tokens = prefill_sampled + emitted": emitted is None
+        or sampled is None
+        or counts.output_tokens == sampled + emitted,
+        "accepted = sum of steps": counts.accepted in (None, sum(turn.accepted_per_step)),
+        "verify_steps = steps": counts.verify_steps in (None, len(turn.accepted_per_step)),
+    }
+    broken = [name for name, holds in checks.items() if not holds]
+    return f"counts disagree: {', '.join(broken)}" if broken else None
+
+
 def _short(value: object) -> str:
-    text = str(value)
+    text = str(list(value) if isinstance(value, tuple) else value)
     return text if len(text) < 40 else f"{text[:40]}..."
 
 
-class TurnRecord(_Counted):
-    """One answered (or failed) turn. Counter meanings: `records/counters.py`."""
-
-    run_id: str
-    cell_id: str
-    arm: str
-    pass_index: int
-    block: int
-    order_in_block: int
-    question_id: str
-    turn: int
-    category: str
-    measured: bool
-    page_size: int
-    chunked_prefill_size: int | None
-    sliding_window: int | None = None
-    eagle_topk: int
-    num_steps: int
-    num_draft_tokens: int
-    parallel: int
-    preallocation: str
-    dtype: str
-    device: str
-    temperature: float
-    seed: int
-    counters: Counters
-    not_measured: dict[str, str] = Field(default_factory=dict)
-    accept_hist: list[int]
-    accepted_per_step: list[int]
-    prompt_token_ids: list[int]
-    output_token_ids: list[int]
-    prompt_sha256: str
-    question_sha256: str | None = None
-    output_sha256: str
-    prefill_gap: float | None
-    t_queue_s: float
-    t_prefill_s: float
-    t_decode_s: float
-    t_total_s: float
-    finish_reason: FinishReason
-    error: str | None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _nested(cls, values: Any) -> Any:
-        return schema1.nested(values)
-
-    @model_validator(mode="after")
-    def _counts_agree(self) -> Self:
-        """The identities of `records/counters.py`; a line that breaks one is not a record."""
-        counts, ids = self.counters, len(self.output_token_ids)
-        emitted, sampled = counts.emitted, counts.prefill_sampled
-        for name, value in counts.as_dict().items():
-            if value is not None and not 0 <= value <= MOST:
-                raise ValueError(f"{name} is {value}; expected a count or a time")
-        checks = {
-            "output_tokens = ids": counts.output_tokens == ids,
-            "output_tokens = prefill_sampled + emitted": emitted is None
-            or sampled is None
-            or counts.output_tokens == sampled + emitted,
-            "accepted = sum of steps": counts.accepted in (None, sum(self.accepted_per_step)),
-            "verify_steps = steps": counts.verify_steps in (None, len(self.accepted_per_step)),
-            "histogram = verify_steps": counts.verify_steps in (None, sum(self.accept_hist)),
-        }
-        broken = [name for name, holds in checks.items() if not holds]
-        if broken:
-            raise ValueError(f"counts disagree: {', '.join(broken)}")
-        return self
-
-    @property
-    def key(self) -> TurnKey:
-        """Cell, arm, pass, question and turn."""
-        return (self.cell_id, self.arm, self.pass_index, self.question_id, self.turn)
-
-
-class StepRecord(_Line):
-    """One verify step of one turn.
-
-    A gap is null where it was no finite number: JSON has no other word for it.
-    """
-
-    cell_id: str
-    arm: str
-    pass_index: int
-    question_id: str
-    turn: int
-    step: int
-    position: int
-    drafted_ids: list[int]
-    target_ids: list[int]
-    accepted: int
-    emitted: int
-    target_gaps: list[float | None]
-    draft_gaps: list[float | None]
-    parents: list[int] = Field(default_factory=list)
-
-    @model_validator(mode="after")
-    def _is_possible(self) -> Self:
-        problem = step_problem(self.__dict__)
-        if problem is not None:
-            raise ValueError(problem)
-        return self
-
-    @property
-    def key(self) -> TurnKey:
-        """Cell, arm, pass, question and turn."""
-        return (self.cell_id, self.arm, self.pass_index, self.question_id, self.turn)
-
-
-class BlockRecord(_Counted):
-    """One timed block: the same questions through one arm."""
-
-    cell_id: str
-    arm: str
-    pass_index: int
-    block: int
-    order: int
-    question_ids: list[str]
-    output_tokens: int
-    verify_steps: int | None
-    num_turns: int | None = None
-    parallel: int | None = None
-    wall_s: float
-    prefill_s: float
-    mixed_s: float
-    decode_s: float
-    prefill_steps: int
-    mixed_steps: int
-    decode_steps: int
-    running_rows: int | None = None
+Record = MeasuredTurn | MeasuredBlock | StepLine

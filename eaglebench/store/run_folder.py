@@ -13,7 +13,7 @@ results/runs/<id>/
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -23,8 +23,11 @@ from pydantic import BaseModel, ValidationError
 
 from eaglebench.errors import InputFileError, StorageError, UsageError
 from eaglebench.files import is_file, is_folder, read_json_object, why
+from eaglebench.records.measured import MeasuredBlock, MeasuredTurn, TurnKey
+from eaglebench.records.observation import VerifyStep
 from eaglebench.store import schema1
 from eaglebench.store.lines import (
+    Upgrade,
     append_lines,
     drop_broken_tail,
     read_lines,
@@ -32,13 +35,7 @@ from eaglebench.store.lines import (
     write_json,
 )
 from eaglebench.store.manifest import Environment, Manifest
-from eaglebench.store.records import (
-    SCHEMA_VERSION,
-    BlockRecord,
-    StepRecord,
-    TurnKey,
-    TurnRecord,
-)
+from eaglebench.store.records import SCHEMA_VERSION, StepLine, lines_of, with_gaps
 from eaglebench.store.run_lock import is_written
 from eaglebench.store.step_table import read_step_table
 
@@ -108,16 +105,12 @@ class RunFolder:
         """Write `environment.json`."""
         write_json(self.path / "environment.json", environment)
 
-    def append(
-        self,
-        turns: Iterable[TurnRecord],
-        steps: Iterable[StepRecord],
-        block: BlockRecord,
-    ) -> None:
+    def append(self, turns: Sequence[MeasuredTurn], block: MeasuredBlock) -> None:
         """Append one finished block; steps go first, so that a turn on disk has its steps."""
-        append_lines(self.path / "steps.jsonl", steps)
-        append_lines(self.path / "requests.jsonl", turns)
-        append_lines(self.path / "blocks.jsonl", [block])
+        steps = [line for turn in turns for line in lines_of(turn)]
+        append_lines(self.path / "steps.jsonl", StepLine, steps)
+        append_lines(self.path / "requests.jsonl", MeasuredTurn, turns, but="steps")
+        append_lines(self.path / "blocks.jsonl", MeasuredBlock, [block])
 
     def prepare_resume(self) -> None:
         """Cut broken tails, so that appending goes on with whole lines."""
@@ -159,44 +152,46 @@ class RunFolder:
         _check(path, environment, Environment)
         return environment
 
-    def turns(self) -> list[TurnRecord]:
-        """All finished turns; a later line for the same turn replaces an earlier one."""
-        records, _ = read_lines(self.path / "requests.jsonl", TurnRecord)
+    def turns(self) -> list[MeasuredTurn]:
+        """All finished turns without their steps; a later line for the same turn replaces an earlier one."""
+        records = self._lines("requests.jsonl")[0]
         return list({record.key: record for record in records}.values())
 
-    def blocks(self) -> list[BlockRecord]:
+    def blocks(self) -> list[MeasuredBlock]:
         """All finished blocks; a later line for the same block replaces an earlier one."""
-        records, _ = read_lines(self.path / "blocks.jsonl", BlockRecord)
+        records = self._lines("blocks.jsonl")[0]
         return list({(r.cell_id, r.arm, r.pass_index, r.block): r for r in records}.values())
 
     def notices(self) -> list[str]:
         """What was dropped because a line was cut off, and fields that only newer versions know."""
-        kinds: dict[str, type[BaseModel]] = {
-            "requests.jsonl": TurnRecord,
-            "steps.jsonl": StepRecord,
-            "blocks.jsonl": BlockRecord,
-        }
-        found = [read_lines(self.path / name, kind)[1] for name, kind in kinds.items()]
+        found = [self._lines(name)[1] for name in ("requests.jsonl", "steps.jsonl", "blocks.jsonl")]
         notices = [notice for notice in found if notice is not None]
         if (parquet := self.path / "steps.parquet").exists():
             unknown = read_step_table(parquet)[1]
             notices += [unknown_fields(parquet, unknown)] if unknown else []
         return notices
 
-    def steps(self) -> dict[TurnKey, list[StepRecord]]:
-        """Verify steps by cell, arm, pass, question and turn."""
-        grouped: dict[TurnKey, dict[int, StepRecord]] = {}
-        for record in self._step_records():
-            grouped.setdefault(record.key, {})[record.step] = record
+    def steps(self) -> dict[TurnKey, list[VerifyStep]]:
+        """Verify steps by turn: those of the table, then those appended after it was written."""
+        parquet = self.path / "steps.parquet"
+        stored = read_step_table(parquet)[0] if parquet.exists() else []
+        grouped: dict[TurnKey, dict[int, VerifyStep]] = {}
+        for line in stored + self._lines("steps.jsonl")[0]:
+            grouped.setdefault(line.key, {})[line.step] = line.alone
         return {key: [steps[i] for i in sorted(steps)] for key, steps in grouped.items()}
 
-    def _step_records(self) -> list[StepRecord]:
-        """Steps of the table, then those that were appended after it was written."""
-        appended = read_lines(self.path / "steps.jsonl", StepRecord)[0]
-        parquet = self.path / "steps.parquet"
-        if not parquet.exists():
-            return appended
-        return read_step_table(parquet)[0] + appended
+    def _lines(self, name: str) -> tuple[list[Any], str | None]:
+        """Records of a file of lines, and what was not read of it."""
+        kinds: dict[str, tuple[type, Upgrade]] = {
+            "requests.jsonl": (MeasuredTurn, self._turn_of_today),
+            "steps.jsonl": (StepLine, lambda values: with_gaps(schema1.renamed(values))),
+            "blocks.jsonl": (MeasuredBlock, schema1.block),
+        }
+        return read_lines(self.path / name, *kinds[name])
+
+    def _turn_of_today(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        config = {} if "knobs" in values else self.manifest()["config"]
+        return schema1.turn(values, config)
 
 
 def _check(path: Path, values: dict[str, Any], kind: type[BaseModel]) -> None:

@@ -1,5 +1,6 @@
 """`steps.parquet`: the verify steps of a run that is over, read back with the checks of the lines."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,14 @@ from pydantic import ValidationError
 
 from eaglebench.errors import InputFileError
 from eaglebench.store import schema1
-from eaglebench.store.records import StepRecord, step_problem
+from eaglebench.store.lines import adapter
+from eaglebench.store.records import StepLine, step_problem, with_gaps
 
-_OPTIONAL = {name for name, field in StepRecord.model_fields.items() if not field.is_required()}
+_KNOWN = {each.name: each for each in fields(StepLine)}
 _HINT = "the file was changed by hand, or is damaged"
 
 
-def read_step_table(path: Path) -> tuple[list[StepRecord], list[str]]:
+def read_step_table(path: Path) -> tuple[list[StepLine], list[str]]:
     """All steps, and the names of columns that this version does not know.
 
     Raises:
@@ -28,30 +30,28 @@ def read_step_table(path: Path) -> tuple[list[StepRecord], list[str]]:
         file = pq.ParquetFile(pa.BufferReader(path.read_bytes()), pre_buffer=False)
         table = file.read(use_threads=False)
         table = table.rename_columns(schema1.names(table.column_names))
-        known = [name for name in table.column_names if name in StepRecord.model_fields]
+        known = [name for name in table.column_names if name in _KNOWN]
         if len(set(known)) < len(known):
             raise InputFileError(path, "a column is there twice", hint=_HINT)
-        unknown = [name for name in table.column_names if name not in StepRecord.model_fields]
+        unknown = [name for name in table.column_names if name not in _KNOWN]
         rows = table.select(known).to_pylist()
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InputFileError(path, f"is no table of verify steps: {error}", hint=_HINT) from error
     return [_record(path, number, row) for number, row in enumerate(rows, start=1)], unknown
 
 
-def _record(path: Path, number: int, row: dict[str, Any]) -> StepRecord:
+def _record(path: Path, number: int, row: dict[str, Any]) -> StepLine:
     """One row of a typed table stands for all of them; what no type says is asked of each."""
-    values = {
-        "parents": [],
-        **{n: v for n, v in row.items() if v is not None or n not in _OPTIONAL},
-    }
+    values = with_gaps({n: v for n, v in row.items() if v is not None or n != "parents"})
+    values.setdefault("parents", ())
     try:
         if number == 1 or None in values.values():
-            StepRecord.model_validate(values)
+            adapter(StepLine).validate_python(values)
         problem = step_problem(values)
     except ValidationError as error:
         finding = error.errors()[0]
         problem = f"{'.'.join(map(str, finding['loc']))}: {finding['msg']}"
     if problem is not None:
         raise InputFileError(path, f"row {number}: {problem}", hint=_HINT)
-    # finding defaults out for each row is slow, and so is checking types that the table has
-    return StepRecord.model_construct(**values)
+    lists = {n: tuple(v) for n, v in values.items() if isinstance(v, list)}
+    return StepLine(**{**values, **lists})  # checking types that the table has is slow

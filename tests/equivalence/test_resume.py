@@ -18,11 +18,17 @@ from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.questions import read_question_file
 from eaglebench.records.knobs import ARMS
 from eaglebench.records.models import ModelChoice
+from eaglebench.records.observation import RequestTimes
+from eaglebench.store.decode import measured_turns
 from eaglebench.store.run_folder import RunFolder
 from tests.engines import TINY, TINY_HEAD
 from tests.sessions import make_cell, make_folder, make_session, make_talk
 
-TIMES = {"t_queue_s", "t_prefill_s", "t_decode_s", "t_total_s", "run_id"}
+TIMES: dict[str, Any] = {
+    "times": RequestTimes(queue_s=0.0, prefill_s=0.0, decode_s=0.0, total_s=0.0),
+    "run_id": "run",
+}
+"""In place of what a second run can't repeat."""
 NUM_QUESTIONS = 3
 
 
@@ -77,11 +83,8 @@ def run(folder: RunFolder, setting: Setting) -> None:
 
 def facts(folder: RunFolder) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Every turn and every verify step, without times."""
-    turns = {turn.key: turn.model_dump(exclude=TIMES) for turn in folder.turns()}
-    steps = {
-        key: [step.model_dump() for step in mine] for key, mine in folder.steps().items() if mine
-    }
-    return turns, steps
+    turns = {turn.key: replace(turn, **TIMES) for turn in folder.turns()}
+    return turns, folder.steps()
 
 
 def after_blocks(whole: RunFolder, path: Path, count: int) -> RunFolder:
@@ -89,16 +92,14 @@ def after_blocks(whole: RunFolder, path: Path, count: int) -> RunFolder:
     copytree(whole.path, path)
     folder = RunFolder(path)
     kept = [(b.cell_id, b.arm, b.pass_index, b.block) for b in folder.blocks()[:count]]
-    turns = [t for t in folder.turns() if (t.cell_id, t.arm, t.pass_index, t.block) in kept]
-    steps = [step for turn in turns for step in folder.steps().get(turn.key, [])]
-    lines = {
-        "requests.jsonl": turns,
-        "steps.jsonl": steps,
-        "blocks.jsonl": folder.blocks()[:count],
-    }
-    for name, records in lines.items():
-        text = "".join(record.model_dump_json() + "\n" for record in records)  # type: ignore[attr-defined]  # all are models
-        (path / name).write_text(text)
+    turns = [t for t in measured_turns(folder) if (t.cell_id, t.arm, t.pass_index, t.block) in kept]
+    blocks = folder.blocks()[:count]
+    for name in ("requests.jsonl", "steps.jsonl", "blocks.jsonl"):
+        (path / name).unlink()
+    for block in blocks:
+        mine = (block.cell_id, block.arm, block.pass_index, block.block)
+        here = [t for t in turns if (t.cell_id, t.arm, t.pass_index, t.block) == mine]
+        folder.append(here, block)
     return folder
 
 

@@ -9,7 +9,6 @@ from eaglebench.bench.block import BLOCK_DEPTH, make_blocks
 from eaglebench.records.measured import MeasuredBlock
 from eaglebench.records.observation import StepTimes
 from eaglebench.stats.acceptance import occupancy
-from eaglebench.store.decode import measured_blocks
 from tests.fakes import ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talks
 
@@ -53,6 +52,8 @@ def make_block(running_rows: int | None, parallel: int | None = 4) -> MeasuredBl
         arm="radix",
         pass_index=0,
         block=0,
+        order=0,
+        question_ids=("q",),
         output_tokens=10,
         verify_steps=5,
         wall_s=1.0,
@@ -81,6 +82,6 @@ def test_a_batch_is_fed_as_places_become_free(tmp_path: Path) -> None:
 
     assert len({turn.counters.output_tokens for turn in folder.turns()}) > 4
     for arm in ("radix", "no-cache"):
-        share = occupancy([block for block in measured_blocks(folder) if block.arm == arm])
+        share = occupancy([block for block in folder.blocks() if block.arm == arm])
         assert share is not None
         assert 0.9 <= share <= 1

@@ -14,8 +14,8 @@ from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.replay import StoredTurn
 from eaglebench.records.generation import GenerationRequest, Sampling
 from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.measured import MeasuredTurn
 from eaglebench.records.observation import RequestObservation
-from eaglebench.store.records import TurnRecord
 from eaglebench.store.run_folder import RunFolder
 from tests.fakes import ByteTokenizer, ScriptedBackend, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
@@ -80,7 +80,7 @@ class _Listening(ScriptedRuntime):
         return Listening(knobs, [])
 
 
-def place_of(turn: TurnRecord) -> tuple[str, str, int]:
+def place_of(turn: MeasuredTurn) -> tuple[str, str, int]:
     """Arm, question and turn."""
     return (turn.arm, turn.question_id, turn.turn)
 
@@ -239,7 +239,7 @@ def test_replay_feeds_stored_prompts_and_answers(tmp_path: Path) -> None:
     turns = {place_of(turn): turn for turn in folder.turns()}
     assert {key[1:] for key in turns} == {("q1", 0), ("q1", 1)}
     for arm in ("radix", "no-cache"):
-        assert turns[arm, "q1", 0].prompt_token_ids == [80, 81, 82]
+        assert turns[arm, "q1", 0].prompt_token_ids == (80, 81, 82)
         assert bytes(turns[arm, "q1", 0].output_token_ids) == b"stored one"
         assert bytes(turns[arm, "q1", 1].output_token_ids) == b"two"
         assert b"<assistant>stored one<user>" in bytes(turns[arm, "q1", 1].prompt_token_ids)
@@ -301,7 +301,7 @@ def test_the_window_that_was_seen_is_recorded(
     folder = make_folder(tmp_path)
     make_session(runtime, folder, make_talks(1), cells=[make_cell(sliding_window=knob)]).run()
 
-    assert {turn.sliding_window for turn in folder.turns()} == {recorded}
+    assert {turn.window for turn in folder.turns()} == {recorded}
 
 
 def test_a_window_for_a_model_without_window_layers_is_refused(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_donors_are_recorded_but_not_measured(tmp_path: Path) -> None:
     talk = make_talk("ladder", "You x", "You are", kind="raw", measured=[False, True])
     turns = run_toy(tmp_path, [talk]).turns()
 
-    assert [(turn.turn, turn.measured) for turn in turns if turn.arm == "radix"] == [
+    assert [(turn.turn, turn.is_measured) for turn in turns if turn.arm == "radix"] == [
         (0, False),
         (1, True),
     ]

@@ -261,7 +261,7 @@ def test_times_need_the_same_machine_class() -> None:
 def noisy(change_ppm: int, sd_ppm: int = 4_000, pairs: int = 16) -> ArmNoise:
     """A throughput ratio that moved by so much."""
     return ArmNoise(
-        log_ratio_ppm=50_000 + change_ppm, pair_sd_ppm=sd_ppm, pairs=pairs, info_tok_s=40.0
+        log_ratio_ppm=50_000 + change_ppm, pass_sd_ppm=sd_ppm, passes=pairs, info_tok_s=40.0
     )
 
 

@@ -64,7 +64,7 @@ def test_missing_numbers_are_dashes(run: MeasuredRun) -> None:
 def test_repeated_passes_show_their_interval(run: MeasuredRun) -> None:
     """The estimate over passes stands with its half-width."""
     row = make_document(run).rows[0]
-    ratio = RatioEstimate(log_ratio=0.0, half_width=0.012, sd=0.01, pairs=8, drift=None)
+    ratio = RatioEstimate(log_ratio=0.0, half_width=0.012, sd=0.01, passes=8, drift=None)
     row = replace(row, differences=(replace(row.differences[0], ratio=ratio),))
 
     assert runs_table([row]).rows[0][13] == "+0.0% ± 1.2%"

@@ -50,7 +50,7 @@ def test_differences_name_what_parted(tmp_path: Path) -> None:
 
     assert (entry["arm"], entry["against"]) == ("radix", "no-cache")
     assert [pair["question_id"] for pair in entry["parted"]] == ["odd"]
-    assert entry["ratio"]["pairs"] == 8
+    assert entry["ratio"]["passes"] == 8
     assert entry["ratio"]["change"] < 0 < entry["ratio"]["mde"]
 
 

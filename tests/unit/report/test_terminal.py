@@ -17,7 +17,7 @@ from eaglebench.report.paste import paste_lines
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.report.terminal import render_run
 from eaglebench.stats.tau import Tau
-from eaglebench.store.decode import measured_blocks, measured_turns
+from eaglebench.store.decode import measured_turns
 from tests.fakes import NOISE, Plant, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
 
@@ -30,7 +30,7 @@ def make_run(root: Path, *plants: Plant, **options: object) -> list[Row]:
     talks = [*make_talks(3), make_talk("odd", "Please do the odd thing.")]
     runtime = ScriptedRuntime({"radix": plants})
     make_session(runtime, folder, talks, **options).run()  # type: ignore[arg-type]
-    return make_rows(measured_turns(folder), measured_blocks(folder), TAU)
+    return make_rows(measured_turns(folder), folder.blocks(), TAU)
 
 
 def shown(rows: Sequence[Row], width: int, notes: Sequence[str] = ()) -> str:

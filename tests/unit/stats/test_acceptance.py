@@ -46,6 +46,8 @@ def make_block(
         arm=arm,
         pass_index=0,
         block=0,
+        order=0,
+        question_ids=("q",),
         output_tokens=tokens,
         verify_steps=steps,
         wall_s=wall_s,

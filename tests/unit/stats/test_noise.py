@@ -26,7 +26,7 @@ def test_identical_passes_give_one_length(tmp_path: Path) -> None:
     assert [count for _, count in noise.lengths] == [6]
     assert noise.flipped == ()
     assert noise.ratio is not None
-    assert noise.ratio.pairs == 3
+    assert noise.ratio.passes == 3
     assert noise.pairs_needed is not None
 
 

@@ -27,6 +27,8 @@ def make_block(arm: str, number: int, wall_s: float) -> MeasuredBlock:
         arm=arm,
         pass_index=number,
         block=0,
+        order=0,
+        question_ids=("q",),
         output_tokens=10,
         verify_steps=5,
         wall_s=wall_s,
@@ -87,6 +89,6 @@ def test_times_are_those_of_all_passes() -> None:
     radix, no_cache = make_snapshot(make_run(FIRST, cold, LATER, blocks=blocks), {}).arms
 
     assert radix.noise is not None
-    assert (radix.noise.pairs, radix.noise.pair_sd_ppm) == (2, 0)
+    assert (radix.noise.passes, radix.noise.pass_sd_ppm) == (2, 0)
     assert radix.noise.log_ratio_ppm == pytest.approx(693_147, abs=1)  # ln 2
     assert no_cache.noise is None

@@ -1,15 +1,16 @@
 """Which draft shape is the fastest, and how surely."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from math import exp, log
 
 import pytest
 
-from eaglebench.records.counters import Counters
-from eaglebench.records.knobs import DraftKnobs
+from eaglebench.records.knobs import DraftKnobs, EngineKnobs
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.records.observation import StepTimes
 from eaglebench.stats.sweep import Sweep, make_sweeps
+from tests import turns
 
 CHAIN = DraftKnobs(2, 1, 3)
 SHORT = DraftKnobs(1, 1, 2)
@@ -20,26 +21,8 @@ TOKENS = 120
 
 def make_turn(draft: DraftKnobs, *, arm: str = "radix", setting: str = "page1") -> MeasuredTurn:
     """A turn of no steps in the cell of a draft shape; sweeps look at its place only."""
-    counters = dict.fromkeys(Counters.names(), 0) | {"turns": 1}
-    return MeasuredTurn(
-        cell_id=f"{setting}-{draft.name}",
-        arm=arm,
-        pass_index=0,
-        question_id="q",
-        turn=0,
-        is_measured=True,
-        page_size=1,
-        draft=draft,
-        preallocation="none",
-        prompt_token_ids=(1,),
-        output_token_ids=(),
-        accepted_per_step=(),
-        steps=(),
-        prefill_gap=None,
-        counters=Counters(**counters),
-        finish_reason="length",
-        error=None,
-    )
+    knobs = EngineKnobs(**asdict(draft))
+    return turns.make_turn(cell_id=f"{setting}-{draft.name}", arm=arm, knobs=knobs)
 
 
 def make_blocks(
@@ -52,6 +35,8 @@ def make_blocks(
             arm="radix",
             pass_index=number,
             block=0,
+            order=0,
+            question_ids=("q",),
             output_tokens=TOKENS,
             verify_steps=steps,
             wall_s=prefill_s + steps * seconds,

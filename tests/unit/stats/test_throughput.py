@@ -7,7 +7,7 @@ import pytest
 from eaglebench.records.measured import MeasuredBlock
 from eaglebench.records.observation import StepTimes
 from eaglebench.stats.throughput import (
-    LEAST_PAIRS,
+    LEAST_PASSES,
     estimate_ratio,
     pairs_needed,
     pass_log_ratios,
@@ -26,6 +26,8 @@ def make_block(arm: str, number: int, block: int, wall_s: float) -> MeasuredBloc
         arm=arm,
         pass_index=number,
         block=block,
+        order=0,
+        question_ids=("q",),
         output_tokens=100,
         verify_steps=50,
         wall_s=wall_s,
@@ -82,7 +84,7 @@ def test_drift_is_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sd", "pairs"), [(0.005, LEAST_PAIRS), (0.01, LEAST_PAIRS), (0.02, 22), (0.03, 49)]
+    ("sd", "pairs"), [(0.005, LEAST_PASSES), (0.01, LEAST_PASSES), (0.02, 22), (0.03, 49)]
 )
 def test_pairs_for_two_per_cent(sd: float, pairs: int) -> None:
     """(2 z sigma / delta)^2, at least eight: the table of docs/methodology.md."""

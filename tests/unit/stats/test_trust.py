@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from eaglebench.records.doubt import Doubt
-from eaglebench.records.knobs import DraftKnobs
+from eaglebench.records.generation import FinishReason
+from eaglebench.records.knobs import EngineKnobs
 from eaglebench.records.measured import MeasuredRun, MeasuredTurn
 from eaglebench.stats.trust import doubts_of
 from tests.turns import make_step, make_turn
@@ -73,7 +74,7 @@ def test_failed_turns_are_counted_with_their_cause() -> None:
         ("aborted", "1 of 3 answers were aborted (c/0 after 4 tokens)"),
     ],
 )
-def test_answers_that_were_cut_are_no_answers(reason: str, words: str) -> None:
+def test_answers_that_were_cut_are_no_answers(reason: FinishReason, words: str) -> None:
     """Out of KV is no success; an answer that reached its limit is one."""
     doubt = only(*named(GOOD, "a", "b"), replace(GOOD, question_id="c", finish_reason=reason))
 
@@ -82,7 +83,7 @@ def test_answers_that_were_cut_are_no_answers(reason: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("reason", ["stop", "length", "context"])
-def test_answers_that_ended_where_they_should_raise_no_doubt(reason: str) -> None:
+def test_answers_that_ended_where_they_should_raise_no_doubt(reason: FinishReason) -> None:
     """At an end token, at the limit that was asked for, at the model's own."""
     assert doubts_of(make_run(replace(GOOD, finish_reason=reason))) == []
 
@@ -131,7 +132,7 @@ def test_other_answers_in_a_later_round_are_a_doubt() -> None:
 def test_a_drafter_that_never_speaks_is_remarked_on_as_well() -> None:
     """Plain decoding has none to remark on."""
     turn = make_turn(*(make_step(10 + number, (), (0,), 0) for number in range(64)))
-    plain = replace(turn, draft=DraftKnobs(0, 1, 1))
+    plain = replace(turn, knobs=EngineKnobs(num_steps=0, num_draft_tokens=1))
 
     assert [doubt.kind for doubt in doubts_of(make_run(turn))] == ["idle-drafter"]
     assert doubts_of(make_run(plain)) == []

@@ -113,7 +113,7 @@ def break_line(path: Path, number: int, **changes: object) -> None:
         (1, {"counters": {"emitted": -800, "verify_steps": 400}}, ":2: cell.counters.emitted"),
         (1, {"surprise": 1}, "surprise"),
         (1, {"kind": "cake"}, "cake"),
-        (3, {"pairs": 1}, ":4: noise.pairs"),
+        (3, {"passes": 1}, ":4: noise.passes"),
         (3, {"log_ratio_ppm": 10**9}, ":4: noise.log_ratio_ppm"),
         (3, {"info_tok_s": "12"}, ":4: noise.info_tok_s"),
         (3, {"arm": "unigram"}, ":4: page1 unigram has noise and no counts"),

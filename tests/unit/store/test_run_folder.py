@@ -11,17 +11,15 @@ import pytest
 
 from eaglebench.errors import InputFileError, StorageError, UsageError
 from eaglebench.records.counters import Counters
-from eaglebench.records.generation import GenerationRequest
-from eaglebench.records.knobs import EngineKnobs
-from eaglebench.records.observation import RequestObservation, VerifyStep
+from eaglebench.records.observation import RequestTimes, VerifyStep
 from eaglebench.store.decode import measured_turns
-from eaglebench.store.encode import step_records
 from eaglebench.store.finalize import write_cells_csv, write_index, write_tables
 from eaglebench.store.lines import write_json
-from eaglebench.store.records import StepRecord, TurnRecord
 from eaglebench.store.run_folder import RunFolder, find_run, list_runs, slug
-from tests.fakes import ScriptedBackend, ScriptedRuntime
+from tests.fakes import ScriptedRuntime
 from tests.sessions import NOW, make_folder, make_session, make_talks
+
+TIMES = tuple(RequestTimes.__dataclass_fields__)
 
 
 def make_run(root: Path) -> RunFolder:
@@ -122,11 +120,11 @@ def test_garbage_is_named_with_file_and_line(tmp_path: Path, garbage: bytes) -> 
     folder = make_run(tmp_path)
     (folder.path / "requests.jsonl").write_bytes(garbage)
 
-    with pytest.raises(InputFileError, match=r"requests\.jsonl:1: expected a TurnRecord"):
+    with pytest.raises(InputFileError, match=r"requests\.jsonl:1: expected a MeasuredTurn"):
         folder.turns()
 
 
-@pytest.mark.parametrize("name", ["output_tokens", "prompt_tokens", "accept_hist"])
+@pytest.mark.parametrize("name", ["output_tokens", "prompt_tokens", "accepted_per_step"])
 def test_a_line_that_lacks_a_field_is_refused(tmp_path: Path, name: str) -> None:
     """The message names the field."""
     folder = make_run(tmp_path)
@@ -266,19 +264,6 @@ def test_a_counter_of_a_newer_version_is_named_and_left_out(tmp_path: Path) -> N
     ]
 
 
-def test_lines_of_schema_1_are_read_as_those_of_today(tmp_path: Path) -> None:
-    """Counters stood beside the rest there, and a pass was a round."""
-    folder = make_run(tmp_path)
-    path = folder.path / "requests.jsonl"
-    before, lines = folder.turns(), [json.loads(line) for line in path.read_text().splitlines()]
-    for line in lines:
-        line |= {"round": line.pop("pass_index"), **line.pop("counters")}
-        del line["turns"], line["not_measured"]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-    assert folder.turns() == before
-
-
 def test_fields_of_a_newer_version_are_named_and_left_out(tmp_path: Path) -> None:
     """What this version does not know changes nothing that it does know."""
     folder = make_run(tmp_path)
@@ -289,14 +274,13 @@ def test_fields_of_a_newer_version_are_named_and_left_out(tmp_path: Path) -> Non
     assert folder.notices() == [
         "requests.jsonl: fields of another version are not shown: surprise, more"
     ]
-    assert "surprise" not in TurnRecord.model_fields
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
         ("requests.jsonl", {"cached_tokens": -1}, "cached_tokens is -1"),
-        ("requests.jsonl", {"t_total_s": -0.5}, "t_total_s is -0.5"),
+        ("requests.jsonl", {"times": dict.fromkeys(TIMES, -0.5)}, "queue_s is -0.5"),
         ("requests.jsonl", {"prompt_token_ids": [1, -2]}, "prompt_token_ids is"),
         ("requests.jsonl", {"evictions": 10**300}, "evictions"),
         ("requests.jsonl", {"evictions": "many"}, "evictions"),
@@ -372,7 +356,7 @@ def test_a_gap_that_is_no_number_is_written_as_null_and_read_again(tmp_path: Pat
 
 
 @pytest.mark.parametrize("gap", [float("nan"), float("inf"), -float("inf")])
-def test_what_is_written_can_be_read_back_whatever_the_gaps(gap: float) -> None:
+def test_what_is_written_can_be_read_back_whatever_the_gaps(tmp_path: Path, gap: float) -> None:
     """Gaps that are no finite number become null before a line is made."""
     step = VerifyStep(
         position=7,
@@ -383,17 +367,12 @@ def test_what_is_written_can_be_read_back_whatever_the_gaps(gap: float) -> None:
         target_gaps=(gap, 0.5),
         draft_gaps=(gap,),
     )
-    where = {"cell_id": "c", "arm": "a", "pass_index": 0, "question_id": "q", "turn": 0}
-    observation = replace(make_observation(), steps=(step,), prefill_gap=gap)
+    folder = make_run(tmp_path)
+    turn, block = folder.turns()[0], folder.blocks()[0]
+    folder.append([replace(turn, steps=(step,), prefill_gap=gap)], block)
 
-    (record,) = step_records(observation, **where)
-    again = StepRecord.model_validate_json(record.model_dump_json())
-
-    assert (again.target_gaps, again.draft_gaps) == ([None, 0.5], [None])
-
-
-def make_observation() -> RequestObservation:
-    """What a toy says to a short prompt."""
-    request = GenerationRequest(request_id="r", prompt_token_ids=(1, 2), max_new_tokens=3)
-    (observation,) = ScriptedBackend(EngineKnobs(), []).generate([request])
-    return observation
+    stored = json.loads((folder.path / "steps.jsonl").read_text().splitlines()[-1])
+    assert (stored["target_gaps"], stored["draft_gaps"]) == ([None, 0.5], [None])
+    assert folder.turns()[0].prefill_gap is None
+    again = folder.steps()[turn.key][0]
+    assert [str(g) for g in again.target_gaps + again.draft_gaps] == ["nan", "0.5", "nan"]

@@ -72,6 +72,11 @@ class Hybrid:
         """Slots of the longest hit."""
         return self.cache.lookup(self.make_key(tokens), 10_000).num_slots
 
+    def hit(self, tokens: list[int]) -> None:
+        """A request that takes the longest hit and ends."""
+        hit = self.cache.lookup(self.make_key(tokens), 10_000)
+        self.cache.unlock(self.cache.lock(hit))
+
     def free(self) -> tuple[int, int]:
         """Free pages of both pools."""
         return self.pages.num_free, self.pages.window_pages.num_free
@@ -246,11 +251,23 @@ def test_windows_go_in_the_order_of_the_policy(policy: EvictionPolicy, survivor:
     first, late = list(range(6)), list(range(50, 56))
     for tokens in (first, late):
         hybrid.insert(tokens)
-    hit = hybrid.cache.lookup(hybrid.make_key(first), 10_000)
-    hybrid.cache.unlock(hybrid.cache.lock(hit))
+    hybrid.hit(first)
     hybrid.cache.evict(0, 1)
 
     assert (hybrid.match(first), hybrid.match(late)) == ((5, 0) if survivor == "hit" else (0, 5))
+
+
+def test_a_window_hit_twice_outlives_one_that_was_used_later() -> None:
+    """Windows count their own hits."""
+    hybrid = Hybrid(policy="lfu")
+    often, late = list(range(6)), list(range(50, 56))
+    for tokens in (often, late):
+        hybrid.insert(tokens)
+    for tokens in (often, often, late):
+        hybrid.hit(tokens)
+    hybrid.cache.evict(0, 1)
+
+    assert (hybrid.match(often), hybrid.match(late)) == (5, 0)
 
 
 def test_a_window_that_comes_back_is_new() -> None:

@@ -95,7 +95,7 @@ class PlainReader:
             heads=self.layer["num_attention_heads"],
             kv_heads=self.layer.get("num_key_value_heads") or self.layer["num_attention_heads"],
             width=width,
-            eps=self.layer.get("rms_norm_eps", 1e-6),
+            eps=float(self.layer.get("rms_norm_eps", 1e-6)),
             theta=self.theta(),
             frequencies=None if frequencies is None else torch.tensor(frequencies),
             amplitude=amplitude,

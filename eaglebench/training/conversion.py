@@ -185,7 +185,7 @@ def _layer_fields(config: HeadConfig) -> dict[str, Any]:
     fields["rope_theta"] = rope.pop("rope_theta")
     if config.rotated_width != config.head_width:
         fields["partial_rotary_factor"] = _share(config.rotated_width, config.head_width)
-    given = config.rope_parameters or config.rope_scaling or {}
+    given = config.rope_block
     sections = {name: given[name] for name in SECTIONS if name in given}
     if rope["rope_type"] != "default" or sections:
         fields["rope_scaling"] = {**rope, **sections, "type": rope["rope_type"]}

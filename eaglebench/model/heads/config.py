@@ -5,7 +5,7 @@ says nothing. Values are taken as JSON has them: true is no number and "8" none 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -138,6 +138,11 @@ class HeadConfig(BaseModel):
         return read_rope(self.rope_parameters, self.rope_scaling, self.rope_theta)
 
     @property
+    def rope_block(self) -> dict[str, Any]:
+        """Rotary settings as the file has them, in the newer of its spellings."""
+        return self.rope_parameters or self.rope_scaling or {}
+
+    @property
     def rotated_width(self) -> int:
         """Dimensions of an attention head that are rotated."""
         blocks = {"rope_parameters": self.rope_parameters, "rope_scaling": self.rope_scaling}
@@ -169,8 +174,8 @@ SAYS = {
 KNOWN = frozenset(SAYS)
 ALIASES = {word: name for name, says in SAYS.items() for word in says.words}
 """Another project's word: ours."""
-_IN_BOTH = tuple(name for name, says in SAYS.items() if says.in_both)
-_KNOWN_NESTED = frozenset(EagleBlock.model_fields) | set(_IN_BOTH)
+_IN_BOTH = frozenset(name for name, says in SAYS.items() if says.in_both)
+_KNOWN_NESTED = _IN_BOTH | EagleBlock.model_fields.keys()
 
 
 def read_raw_config(folder: Path) -> dict[str, Any]:
@@ -237,24 +242,21 @@ def _said(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def _accounted(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are read, under our names."""
-    read = dict(_read_fields(fields, "", KNOWN))
+    read = _read_fields(fields, "", KNOWN)
     block = read.pop(BLOCK, {})
     if not isinstance(block, dict):
         raise CheckpointError(f"{BLOCK} is {block!r}; expected a JSON object")
-    nested = dict(_read_fields(_said(block), f"{BLOCK}.", _KNOWN_NESTED))
-    for name in _IN_BOTH:
-        if name in nested:
-            value = nested.pop(name)
-            if read.setdefault(name, value) != value:
-                raise CheckpointError(
-                    f"{name} is {read[name]!r} at the top level and {value!r} in {BLOCK}"
-                )
+    nested = _read_fields(_said(block), f"{BLOCK}.", _KNOWN_NESTED)
+    for name in sorted(_IN_BOTH & nested.keys()):
+        value = nested.pop(name)
+        if read.setdefault(name, value) != value:
+            raise CheckpointError(
+                f"{name} is {read[name]!r} at the top level and {value!r} in {BLOCK}"
+            )
     return {**read, BLOCK: nested}
 
 
-def _read_fields(
-    fields: Mapping[str, Any], where: str, known: frozenset[str]
-) -> Iterator[tuple[str, Any]]:
+def _read_fields(fields: Mapping[str, Any], where: str, known: frozenset[str]) -> dict[str, Any]:
     """Fields under our names; the others are checked.
 
     Raises:
@@ -267,7 +269,7 @@ def _read_fields(
             check_unread(word, value, where, known)
         elif found.setdefault(name, value) != value:
             raise CheckpointError(f"{where}{name} is {found[name]!r}, {word} {value!r}")
-    yield from found.items()
+    return found
 
 
 def _explain(details: ErrorDetails) -> str:

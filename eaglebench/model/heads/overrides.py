@@ -8,13 +8,15 @@ scaling are taken out of the other spelling as well.
 
 import json
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from eaglebench.errors import UsageError
-from eaglebench.model.heads.config import ALIASES, BLOCK, NESTED, SAYS
+from eaglebench.model.heads.config import BLOCK, NESTED, SAYS
 from eaglebench.model.heads.fields import HARMLESS
 
 OPTION = "--draft-config"
+_SHARE, _DIMENSIONS = "partial_rotary_factor", "rotary_dim"
 _SCALING = ("rope_parameters", "rope_scaling")
 SETTABLE = sorted(
     [name for name, says in SAYS.items() if not (says.is_fixed or says.is_counted)]
@@ -29,26 +31,22 @@ def overridden(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     Raises:
         UsageError: a field is not known, or does nothing.
     """
-    config = {
-        name: dict(value) if isinstance(value, dict) else value for name, value in raw.items()
-    }
+    config = deepcopy(dict(raw))
     blocks = [
         config,
         *(config[name] for name in (NESTED, BLOCK) if isinstance(config.get(name), dict)),
     ]
     for name, value in changes.items():
         _check_name(name, value, blocks)
-        for word in _words(name):
-            for block in blocks:
-                block.pop(word, None)
+        _drop(blocks, _words(name))
         if name == "sliding_window":
             _slide(blocks, value, changes)
-        if name in {"rope_theta", "partial_rotary_factor", "rotary_dim"}:
+        if name in {"rope_theta", _SHARE, _DIMENSIONS}:
             _out_of_scaling(blocks, name)
         if name in _SCALING:
             _keep_unscaled(blocks, name, changes)
         if value is not None:
-            _home(config, name)[name] = value
+            _home(config, name)[name] = deepcopy(value)
     return config
 
 
@@ -86,7 +84,13 @@ def _check_name(name: str, value: Any, blocks: list[dict[str, Any]]) -> None:
 
 
 def _words(name: str) -> list[str]:
-    return [name, *(word for word, ours in ALIASES.items() if ours == name)]
+    return [name, *(SAYS[name].words if name in SAYS else ())]
+
+
+def _drop(blocks: Iterable[dict[str, Any]], words: Iterable[str]) -> None:
+    for word in words:
+        for block in blocks:
+            block.pop(word, None)
 
 
 def _home(config: dict[str, Any], name: str) -> dict[str, Any]:
@@ -101,28 +105,20 @@ def _home(config: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _slide(blocks: list[dict[str, Any]], size: Any, changes: Mapping[str, Any]) -> None:
     """A window that is given is one that the layer has."""
-    for name in ("layer_types", "use_sliding_window", "max_window_layers"):
-        if name not in changes:
-            for block in blocks:
-                block.pop(name, None)
+    others = ("layer_types", "use_sliding_window", "max_window_layers")
+    _drop(blocks, [name for name in others if name not in changes])
     if "layer_types" not in changes:
         blocks[0].setdefault("use_sliding_window", size is not None)
 
 
 def _out_of_scaling(blocks: list[dict[str, Any]], name: str) -> None:
-    words = _words(name) + (_words("partial_rotary_factor") if name == "rotary_dim" else [])
-    for block in blocks:
-        for spelling in _SCALING:
-            if isinstance(block.get(spelling), dict):
-                block[spelling] = {
-                    key: value for key, value in block[spelling].items() if key not in words
-                }
-        if name == "rotary_dim":
-            for word in _words("partial_rotary_factor"):
-                block.pop(word, None)
-        if name == "partial_rotary_factor":
-            for word in _words("rotary_dim"):
-                block.pop(word, None)
+    """One of the two words for a share is enough, and what stands beside the kind is another one."""
+    pair = [_SHARE, _DIMENSIONS]
+    if name in pair:
+        _drop(blocks, _words(pair[1 - pair.index(name)]))
+    words = _words(name) + (_words(_SHARE) if name == _DIMENSIONS else [])
+    scalings = [block.get(spelling) for block in blocks for spelling in _SCALING]
+    _drop([each for each in scalings if isinstance(each, dict)], words)
 
 
 def _keep_unscaled(blocks: list[dict[str, Any]], name: str, changes: Mapping[str, Any]) -> None:
@@ -134,7 +130,5 @@ def _keep_unscaled(blocks: list[dict[str, Any]], name: str, changes: Mapping[str
                 continue
             said = block.pop(spelling, None)
             if isinstance(said, dict):
-                kept |= {
-                    key: said[key] for key in ("rope_theta", "partial_rotary_factor") if key in said
-                }
+                kept |= {key: said[key] for key in ("rope_theta", _SHARE) if key in said}
     blocks[0].update({key: value for key, value in kept.items() if key not in changes})

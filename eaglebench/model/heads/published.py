@@ -134,8 +134,7 @@ def _doubts(
     config: HeadConfig, algorithm: Algorithm, form: HeadFormat, placed: PlacedTensors
 ) -> Iterator[str]:
     """What projects would read differently."""
-    rope = config.rope_parameters or config.rope_scaling or {}
-    inner, outer = rope.get("rope_theta"), config.rope_theta
+    inner, outer = config.rope_block.get("rope_theta"), config.rope_theta
     if inner is not None and outer is not None and float(inner) != outer:
         yield (
             f"rope_theta is {outer:g} at the top level and {float(inner):g} beside the rotary type; the "

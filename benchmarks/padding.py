@@ -34,7 +34,7 @@ def time_ms(pool: KVPool, steps: Sequence[Sequence[LayoutRow]]) -> float:
         query = torch.randn((num_tokens, NUM_HEADS, WIDTH))
         key = torch.randn((num_tokens, NUM_KV_HEADS, WIDTH))
         layout = make_layout(rows, device=CPU, backend="padded")
-        attend(query, key, key, pool, 0, layout, FORM)
+        attend(query, key, key, pool.of_layer(0), layout, FORM)
     return 1e3 * (time.process_time() - started)
 
 

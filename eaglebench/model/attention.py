@@ -7,15 +7,15 @@ Two implementations of one seam: `LoopAttention` takes the requests one after an
 `PaddedAttention` those of like length at once in padded batches without a host sync (CUDA).
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from eaglebench.errors import UsageError
-from eaglebench.kv.pool import KVPool
+from eaglebench.kv.pool import PlacedLayer
 from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.padded_layout import PaddedGroup
 
@@ -54,16 +54,15 @@ class AttentionForm:
     sinks: Tensor | None = None
 
 
-class PagedAttention(Protocol):
-    """The seam."""
+class PagedAttention(ABC):
+    """The seam: K and V of a step are written, then its queries attend."""
 
     def __call__(
         self,
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        pool: KVPool,
-        layer: int,
+        place: PlacedLayer,
         layout: AttentionLayout,
         form: AttentionForm,
     ) -> Tensor:
@@ -73,29 +72,28 @@ class PagedAttention(Protocol):
             query: [num_tokens, num_heads, head_dim].
             key: [num_tokens, num_kv_heads, head_dim].
             value: [num_tokens, num_kv_heads, head_dim].
-            pool: where K and V live.
-            layer: layer of the pool.
+            place: where K and V of the layer live.
             layout: which tokens belong together.
             form: what the layer's attention looks like.
         """
-        ...
+        place.pool.write(place.layer, layout.slot_mapping, key, value)
+        return self.attend(query, place, layout, form)
+
+    @abstractmethod
+    def attend(
+        self, query: Tensor, place: PlacedLayer, layout: AttentionLayout, form: AttentionForm
+    ) -> Tensor:
+        """[num_tokens, num_heads, head_dim] over what is written."""
 
 
-class LoopAttention:
+class LoopAttention(PagedAttention):
     """One request after another."""
 
-    def __call__(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        pool: KVPool,
-        layer: int,
-        layout: AttentionLayout,
-        form: AttentionForm,
+    def attend(
+        self, query: Tensor, place: PlacedLayer, layout: AttentionLayout, form: AttentionForm
     ) -> Tensor:
         """See `PagedAttention`."""
-        pool.write(layer, layout.slot_mapping, key, value)
+        pool, layer = place.pool, place.layer
         out = torch.empty_like(query)
         for row in layout.rows:
             if row.slots is not None:
@@ -103,17 +101,52 @@ class LoopAttention:
             else:
                 assert row.run_start is not None
                 keys, values = pool.slice(layer, row.run_start, row.run_start + row.context_len)
-            groups = query.shape[1] // keys.shape[0]
-            bias = (
-                None
-                if row.sees_everything(form.window)
-                else row.bias(query.dtype, form.window, groups)
-            )
+            bias = row.bias(query.dtype, form.window, query.shape[1] // keys.shape[0])
             mine = query[None, row.start : row.end]
-            out[row.start : row.end] = _attend_grouped(mine, keys[None], values[None], bias, form)[
-                0
-            ]
+            attended = _attend_grouped(mine, keys[None], values[None], bias, form)
+            out[row.start : row.end] = attended[0]
         return out
+
+
+class PaddedAttention(PagedAttention):
+    """Rows of like length at once in padded batches; nothing is read back to the host."""
+
+    def attend(
+        self, query: Tensor, place: PlacedLayer, layout: AttentionLayout, form: AttentionForm
+    ) -> Tensor:
+        """See `PagedAttention`."""
+        if layout.padded is None:
+            raise UsageError("this layout was made for the loop, not for the padded batch")
+        outputs = [
+            _attend_padded(
+                query, *place.pool.gather(place.layer, each.slots.reshape(-1)), each, form
+            )
+            for each in layout.padded.groups
+        ]
+        return torch.cat(outputs).index_select(0, layout.padded.scatter)
+
+
+def make_attention(backend: str) -> PagedAttention:
+    """The implementation of a resolved backend name."""
+    return LoopAttention() if backend == "loop" else PaddedAttention()
+
+
+def _attend_padded(
+    query: Tensor, keys: Tensor, values: Tensor, group: PaddedGroup, form: AttentionForm
+) -> Tensor:
+    """[B * Q, num_heads, head_dim] of a group, from the K and V of all its slots."""
+    batch, num_queries = group.queries.shape
+    num_heads, head_dim = query.shape[1:]
+    num_kv_heads = keys.shape[0]
+    keys, values = (
+        each.view(num_kv_heads, batch, -1, head_dim).transpose(0, 1) for each in (keys, values)
+    )
+    mine = query.index_select(0, group.queries.reshape(-1))
+    bias = group.bias(query.dtype, form.window, num_heads // num_kv_heads)
+    attended = _attend_grouped(
+        mine.view(batch, num_queries, num_heads, head_dim), keys, values, bias, form
+    )
+    return attended.reshape(batch * num_queries, num_heads, head_dim)
 
 
 def _attend_grouped(
@@ -146,14 +179,14 @@ def _attend_grouped(
         per_query = form.sinks.view(1, num_kv_heads, groups, 1).expand(batch, -1, -1, num_queries)
         sinks = per_query.reshape(batch, num_kv_heads, groups * num_queries, 1)
     return (
-        attend(folded, keys, values, bias, form, sinks)
+        attend_folded(folded, keys, values, bias, form, sinks)
         .view(batch, num_kv_heads, groups, num_queries, head_dim)
         .permute(0, 3, 1, 2, 4)
         .reshape(batch, num_queries, num_heads, head_dim)
     )
 
 
-def attend(
+def attend_folded(
     query: Tensor,
     keys: Tensor,
     values: Tensor,
@@ -176,19 +209,7 @@ def attend(
     """
     if form.softcap is None and sinks is None:
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=bias, scale=form.scale)
-    return _plain_attention(query, keys, values, bias, form, sinks)
-
-
-def _plain_attention(
-    query: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    bias: Tensor | None,
-    form: AttentionForm,
-    sinks: Tensor | None,
-) -> Tensor:
-    """Attention in plain steps, for soft caps and sinks, which the fused kernel does not know."""
-    scores = torch.matmul(query, keys.transpose(-1, -2)) * form.scale
+    scores = torch.matmul(query, keys.transpose(-1, -2)) * form.scale  # no kernel knows of these
     if form.softcap is not None:
         scores = torch.tanh(scores / form.softcap) * form.softcap
     if bias is not None:
@@ -197,50 +218,3 @@ def _plain_attention(
         scores = torch.cat([scores, sinks.to(scores.dtype)], dim=-1)
     weights = torch.softmax(scores, dim=-1)
     return torch.matmul(weights[..., : keys.shape[-2]], values)
-
-
-class PaddedAttention:
-    """Rows of like length at once in padded batches; nothing is read back to the host."""
-
-    def __call__(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        pool: KVPool,
-        layer: int,
-        layout: AttentionLayout,
-        form: AttentionForm,
-    ) -> Tensor:
-        """See `PagedAttention`."""
-        pool.write(layer, layout.slot_mapping, key, value)
-        if layout.padded is None:
-            raise UsageError("this layout was made for the loop, not for the padded batch")
-        outputs = [
-            _attend_padded(query, *pool.gather(layer, group.slots.reshape(-1)), group, form)
-            for group in layout.padded.groups
-        ]
-        return torch.cat(outputs).index_select(0, layout.padded.scatter)
-
-
-def _attend_padded(
-    query: Tensor, keys: Tensor, values: Tensor, group: PaddedGroup, form: AttentionForm
-) -> Tensor:
-    """[B * Q, num_heads, head_dim] of a group, from the K and V of all its slots."""
-    batch, num_queries = group.queries.shape
-    num_heads, head_dim = query.shape[1:]
-    num_kv_heads = keys.shape[0]
-    keys, values = (
-        each.view(num_kv_heads, batch, -1, head_dim).transpose(0, 1) for each in (keys, values)
-    )
-    mine = query.index_select(0, group.queries.reshape(-1))
-    bias = group.bias(query.dtype, form.window, num_heads // num_kv_heads)
-    attended = _attend_grouped(
-        mine.view(batch, num_queries, num_heads, head_dim), keys, values, bias, form
-    )
-    return attended.reshape(batch * num_queries, num_heads, head_dim)
-
-
-def make_attention(backend: str) -> PagedAttention:
-    """The implementation of a resolved backend name."""
-    return LoopAttention() if backend == "loop" else PaddedAttention()

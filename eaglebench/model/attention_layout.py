@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.model.layout_row import LayoutRow, upload
+from eaglebench.model.layout_row import LayoutRow, additive, causal, upload
 from eaglebench.model.padded_layout import PaddedLayout, pad
 
 
@@ -63,28 +63,17 @@ class RowSpan:
         if self.tail is not None:
             return _allowed_in_tree(self.tail, self.context_len, window)
         keys = torch.arange(self.context_len, device=self.device)
-        queries = keys[self.context_len - self.num_queries :, None]
-        seen = keys <= queries
-        if window is not None:
-            seen = seen & (keys > queries - window)
-        return seen
+        return causal(keys, keys[self.context_len - self.num_queries :, None], window)
 
-    def bias(self, dtype: torch.dtype, window: int | None, groups: int) -> Tensor:
-        """[groups * num_queries, context_len]: 0 where allowed, -inf elsewhere."""
+    def bias(self, dtype: torch.dtype, window: int | None, groups: int) -> Tensor | None:
+        """[groups * num_queries, context_len]: 0 where allowed, -inf elsewhere; None masks nothing."""
+        is_single = self.tail is None and self.num_queries == 1
+        if is_single and (window is None or window >= self.context_len):
+            return None
         name = (dtype, window, groups)
         if name not in self.biases:
-            seen = self.allowed(window).repeat(groups, 1)
-            bias = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
-            self.biases[name] = bias.masked_fill_(~seen, float("-inf"))
+            self.biases[name] = additive(self.allowed(window).repeat(groups, 1), dtype)
         return self.biases[name]
-
-    def sees_everything(self, window: int | None) -> bool:
-        """Whether no key is masked for any query."""
-        return (
-            self.tail is None
-            and self.num_queries == 1
-            and (window is None or window >= self.context_len)
-        )
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What one request brings to a forward, and how that reaches the device."""
+"""What one request brings to a forward, how that reaches the device, and what masks are made of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,6 +49,18 @@ def table_row(table: BlockTable, end: int, num_queries: int, tree: Tree | None =
     """The row of a request that looks at positions [0, end) of its table; nothing is copied."""
     slots, run_start = table.leading(end)
     return LayoutRow(slots, num_queries, tree, run_start)
+
+
+def causal(keys: Tensor, queries: Tensor, window: int | None) -> Tensor:
+    """Bool: which keys, by position, each query sees; the two are broadcast."""
+    seen = keys <= queries
+    return seen if window is None else seen & (keys > queries - window)
+
+
+def additive(seen: Tensor, dtype: torch.dtype) -> Tensor:
+    """0 where a key is seen, -inf elsewhere."""
+    bias = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
+    return bias.masked_fill_(~seen, float("-inf"))
 
 
 def upload(arrays: Sequence[NDArray[Any]], device: torch.device) -> list[Tensor]:

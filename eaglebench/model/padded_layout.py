@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.model.layout_row import LayoutRow, upload
+from eaglebench.model.layout_row import LayoutRow, additive, causal, upload
 
 MOST_PADDED = 1.25
 """Queries times keys of a padded group, by those of its rows."""
@@ -49,10 +49,7 @@ class PaddedGroup:
 
     def allowed(self, window: int | None) -> Tensor:
         """[B, Q, C] bool; a padding query sits at position 0 and sees key 0 only."""
-        keys, position = self.key_position[:, None], self.position[:, :, None]
-        seen = keys <= position
-        if window is not None:
-            seen = seen & (keys > position - window)
+        seen = causal(self.key_position[:, None], self.position[:, :, None], window)
         return seen if self.hidden is None else seen & ~self.hidden
 
     def bias(self, dtype: torch.dtype, window: int | None, num_folded: int) -> Tensor | None:
@@ -66,8 +63,7 @@ class PaddedGroup:
         name = (dtype, window, num_folded)
         if name not in self.biases:
             seen = self.allowed(window).repeat(1, num_folded, 1)[:, None]
-            bias = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
-            self.biases[name] = bias.masked_fill_(~seen, float("-inf"))
+            self.biases[name] = additive(seen, dtype)
         return self.biases[name]
 
 

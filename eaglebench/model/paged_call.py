@@ -103,7 +103,7 @@ class PagedCall:
             softcap=asked.softcap,
             sinks=own.sinks if asked.sinks is None else asked.sinks,
         )
-        return self.attention(query, key, value, place.pool, place.layer, layout, form)
+        return self.attention(query, key, value, place, layout, form)
 
 
 def paged_attention_function(

@@ -11,35 +11,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eaglebench.kv.pool import DUMMY_SLOTS, KVPool
-from eaglebench.model.attention import AttentionForm, LoopAttention, attend
+from eaglebench.kv.pool import DUMMY_SLOTS, PlacedLayer
+from eaglebench.model.attention import AttentionForm, LoopAttention, PagedAttention, attend_folded
 from eaglebench.model.attention_layout import AttentionLayout, make_layout
-from eaglebench.model.layout_row import LayoutRow
+from eaglebench.model.layout_row import LayoutRow, additive, causal
 from eaglebench.model.target import Target
 
 
-class GridAttention:
-    """One query a row over the row's own strip; implements `PagedAttention`."""
+class GridAttention(PagedAttention):
+    """One query a row, [num_rows, num_heads, head_dim], over the row's own strip."""
 
-    def __init__(self, num_rows: int, length: int, positions: Tensor) -> None:
-        self._num_rows, self._length = num_rows, length
+    def __init__(self, length: int, positions: Tensor) -> None:
+        self._num_rows, self._length = len(positions), length
         self._positions = positions
         self._used = int(positions.max()) + 1
         self._biases: dict[int | None, Tensor] = {}
 
-    def __call__(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        pool: KVPool,
-        layer: int,
-        layout: AttentionLayout,
-        form: AttentionForm,
+    def attend(
+        self, query: Tensor, place: PlacedLayer, layout: AttentionLayout, form: AttentionForm
     ) -> Tensor:
-        """See `PagedAttention`; the queries are [num_rows, num_heads, head_dim]."""
-        pool.write(layer, layout.slot_mapping, key, value)
-        keys, values = (self._strips(each[layer]) for each in (pool.keys, pool.values))
+        """See `PagedAttention`."""
+        keys, values = (
+            self._strips(each[place.layer]) for each in (place.pool.keys, place.pool.values)
+        )
         num_rows, num_heads, width = query.shape
         num_kv_heads = keys.shape[1]
         folded = query.view(num_rows, num_kv_heads, num_heads // num_kv_heads, width)
@@ -47,7 +41,7 @@ class GridAttention:
         sinks = form.sinks
         if sinks is not None:
             sinks = sinks.view(1, num_kv_heads, -1, 1).expand(num_rows, -1, -1, -1)
-        out = attend(folded, keys, values, bias, form, sinks)
+        out = attend_folded(folded, keys, values, bias, form, sinks)
         return out.reshape(num_rows, num_heads, width)
 
     def _strips(self, pooled: Tensor) -> Tensor:
@@ -60,12 +54,8 @@ class GridAttention:
         """[num_rows, 1, 1, used positions]: 0 where a row's query looks, -inf elsewhere."""
         if window not in self._biases:
             keys = torch.arange(self._used, device=self._positions.device)
-            here = self._positions[:, None]
-            seen = keys <= here
-            if window is not None:
-                seen = seen & (keys > here - window)
-            bias = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
-            self._biases[window] = bias.masked_fill_(~seen, float("-inf"))[:, None, None]
+            seen = causal(keys, self._positions[:, None], window)
+            self._biases[window] = additive(seen, dtype)[:, None, None]
         return self._biases[window]
 
 
@@ -97,7 +87,7 @@ class DecodeGrid:
         Returns:
             [n, vocab] logits.
         """
-        attention = GridAttention(self.num_rows, self.length, positions)
+        attention = GridAttention(self.length, positions)
         rows = torch.arange(self.num_rows, device=self._device)
         layout = AttentionLayout(self._slots(rows, positions), (), None)
         return self._target.forward(

@@ -132,10 +132,10 @@ def test_padded_attention_never_waits_for_the_device(
     key = torch.randn(8, target.num_kv_heads, target.head_dim, device=CUDA, dtype=target.dtype)
     attend = make_attention("padded")
     form = AttentionForm(scale=target.head_dim**-0.5, window=window)
-    expected = attend(query, key, key, pool, 0, layout, form)  # first use may load kernels
+    expected = attend(query, key, key, pool.of_layer(0), layout, form)  # first use may load kernels
     torch.cuda.set_sync_debug_mode("error")
     try:
-        again = attend(query, key, key, pool, 0, layout, form)
+        again = attend(query, key, key, pool.of_layer(0), layout, form)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
@@ -154,10 +154,11 @@ def test_masked_grouped_attention_needs_no_slow_kernel() -> None:
     query = torch.randn(14, num_heads, target.head_dim, device=CUDA, dtype=target.dtype)
     key = torch.randn(14, target.num_kv_heads, target.head_dim, device=CUDA, dtype=target.dtype)
     form = AttentionForm(scale=target.head_dim**-0.5)
+    pool = target.make_pool(128)
 
     assert num_heads > target.num_kv_heads
     with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION]):
-        attended = make_attention("padded")(query, key, key, target.make_pool(128), 0, layout, form)
+        attended = make_attention("padded")(query, key, key, pool.of_layer(0), layout, form)
 
     assert torch.isfinite(attended).all()
 

@@ -100,8 +100,7 @@ class HeadLayer:
             rotated[:, :num_heads],
             rotated[:, num_heads:],
             heads[:, num_rotated:],
-            pool,
-            0,
+            pool.of_layer(0),
             layout,
             self._form,
         )

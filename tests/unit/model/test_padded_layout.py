@@ -65,7 +65,7 @@ def attend(backend: str, rows: Sequence[LayoutRow], form: AttentionForm) -> Tens
         for heads in (NUM_HEADS, NUM_KV_HEADS, NUM_KV_HEADS)
     )
     layout = make_layout(rows, device=CPU, backend=backend)
-    return make_attention(backend)(query, key, value, pool, 0, layout, form)
+    return make_attention(backend)(query, key, value, pool.of_layer(0), layout, form)
 
 
 @settings(max_examples=60, deadline=None)

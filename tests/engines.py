@@ -8,7 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 import eaglebench
-from eaglebench.backends.embedded import POLICIES, EmbeddedBackend
+from eaglebench.backends.embedded import EmbeddedBackend, make_policy
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
@@ -79,7 +79,7 @@ def make_engine(
     models = models or tiny_models()
     config = EngineConfig(
         knobs=knobs,
-        policy=POLICIES[knobs.arm](),
+        policy=make_policy(knobs.arm),
         context_length=context_length,
         window=models.target.window if two_pools else None,
         audit=audit,

@@ -9,16 +9,16 @@ from eaglebench.engine.engine import Engine
 from eaglebench.engine.faults import FAULT_POLICIES
 from eaglebench.engine.models import Models
 from eaglebench.engine.noise import measure_noise
-from eaglebench.engine.policy import CACHE_POLICIES, EnginePolicy, policies_by_name
+from eaglebench.engine.policy import POLICIES, EnginePolicy
 from eaglebench.engine.pool_room import PoolRoom
 from eaglebench.errors import InvariantError, UsageError
 from eaglebench.records.generation import GenerationRequest
-from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.knobs import CACHE_ARMS, EngineKnobs
 from eaglebench.records.models import NumericNoise, RuntimeInfo
 from eaglebench.records.observation import RequestObservation, StepTimes
 from eaglebench.records.tokenizer import Tokenizer
 
-POLICIES: dict[str, type[EnginePolicy]] = policies_by_name(CACHE_POLICIES, FAULT_POLICIES)
+_BY_ARM = {policy.name: policy for policy in (*POLICIES, *FAULT_POLICIES)}
 
 
 class EmbeddedBackend:
@@ -149,7 +149,7 @@ class EmbeddedRuntime:
     def _config(self, knobs: EngineKnobs, models: Models) -> EngineConfig:
         return EngineConfig(
             knobs=knobs,
-            policy=_policy(knobs.arm),
+            policy=make_policy(knobs.arm),
             context_length=self._context_length(knobs),
             window=models.target.window,
         )
@@ -165,7 +165,13 @@ class EmbeddedRuntime:
         return knobs.context_length
 
 
-def _policy(arm: str) -> EnginePolicy:
-    if arm not in POLICIES:
-        raise UsageError(f"unknown arm {arm!r}; expected one of {', '.join(POLICIES)}")
-    return POLICIES[arm]()
+def make_policy(arm: str) -> EnginePolicy:
+    """What an arm changes.
+
+    Raises:
+        UsageError: there is no such arm.
+    """
+    known = list(dict.fromkeys((*CACHE_ARMS, *_BY_ARM)))
+    if arm not in known:
+        raise UsageError(f"unknown arm {arm!r}; expected one of {', '.join(known)}")
+    return _BY_ARM.get(arm, EnginePolicy)(arm)

@@ -4,17 +4,14 @@
 `EngineConfig`; the engine asks it at the few places where arms differ.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
+from eaglebench.kv.cache import CacheSetup, PrefixCache, make_cache
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import BigramKey, PrefixKey
-from eaglebench.kv.pages import PageAllocator
-from eaglebench.kv.prefix_cache import MakeResidency, NoPrefixCache, PrefixCache
 from eaglebench.kv.tables import BlockTable
-from eaglebench.records.knobs import EvictionPolicy
+from eaglebench.records.knobs import CACHE_ARMS
 
 
 class EnginePolicy:
@@ -24,15 +21,12 @@ class EnginePolicy:
     wants_seam_guess = False
     """Whether the target's own guess at a chunk seam has to be computed."""
 
-    def make_cache(
-        self,
-        geometry: PageGeometry,
-        pages: PageAllocator,
-        residency: MakeResidency | None = None,
-        eviction: EvictionPolicy = "lru",
-    ) -> PrefixCache | NoPrefixCache:
-        """The prefix cache of this arm; with window layers it keeps their residency as well."""
-        return PrefixCache(geometry, pages, residency, eviction)
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name or self.name
+
+    def make_cache(self, setup: CacheSetup) -> PrefixCache:
+        """The prefix cache of this arm; what is no arm of caches has the radix cache."""
+        return make_cache(self.name if self.name in CACHE_ARMS else "radix", setup)
 
     def make_table(self, geometry: PageGeometry) -> BlockTable:
         """An empty block table."""
@@ -78,25 +72,5 @@ class ForceMissPolicy(EnginePolicy):
         return f"admission-{admission}"
 
 
-class NoCachePolicy(EnginePolicy):
-    """No prefix cache at all."""
-
-    name = "no-cache"
-
-    def make_cache(
-        self,
-        geometry: PageGeometry,
-        pages: PageAllocator,
-        residency: MakeResidency | None = None,
-        eviction: EvictionPolicy = "lru",
-    ) -> PrefixCache | NoPrefixCache:
-        """A cache that never hits and never keeps."""
-        return NoPrefixCache()
-
-
-def policies_by_name(*groups: Sequence[type[EnginePolicy]]) -> dict[str, type[EnginePolicy]]:
-    """Policy classes by their arm name."""
-    return {policy.name: policy for group in groups for policy in group}
-
-
-CACHE_POLICIES: tuple[type[EnginePolicy], ...] = (EnginePolicy, ForceMissPolicy, NoCachePolicy)
+POLICIES: tuple[type[EnginePolicy], ...] = (ForceMissPolicy,)
+"""Arms that change more of the engine than its cache; beside these, the faults."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from eaglebench.engine.stopping import StopRule, StopWatch
 from eaglebench.engine.tally import Tally
 from eaglebench.errors import InvariantError
-from eaglebench.kv.prefix_cache import PrefixLock
+from eaglebench.kv.cache import PrefixLock
 from eaglebench.kv.tables import BlockTable
 from eaglebench.records.generation import FinishReason, GenerationRequest
 from eaglebench.records.observation import RequestObservation, RequestTimes, VerifyStep

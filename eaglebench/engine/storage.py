@@ -8,11 +8,9 @@ from eaglebench.engine.pool_room import PoolRoom
 from eaglebench.engine.request import EngineRequest
 from eaglebench.errors import InvariantError
 from eaglebench.kv.audit import OwnedView
-from eaglebench.kv.geometry import PageGeometry
+from eaglebench.kv.cache import CacheSetup
 from eaglebench.kv.pages import PageAllocator
 from eaglebench.kv.preallocation import Demand
-from eaglebench.kv.prefix_cache import MakeResidency
-from eaglebench.kv.residency import WindowResidency
 from eaglebench.kv.slots import SlotAllocator
 from eaglebench.kv.window import PagePairAllocator, slots_in_front
 
@@ -26,12 +24,12 @@ class KVStorage:
         self.room = room
         self.geometry = config.geometry
         self.window = config.window
-        self.pages, make_residency = _make_pages(config, self.geometry)
+        self.pages = _make_pages(config)
         self.slots = SlotAllocator(
             self.pages, self.geometry, knobs.preallocation, knobs.preallocate_tokens
         )
         self.cache = self.policy.make_cache(
-            self.geometry, self.pages, make_residency, knobs.eviction_policy
+            CacheSetup(self.geometry, self.pages, config.window, knobs.eviction_policy)
         )
         self._num_admissions = 0
 
@@ -167,14 +165,8 @@ class KVStorage:
         return min(units, request.draft_valid_len)
 
 
-def _make_pages(
-    config: EngineConfig, geometry: PageGeometry
-) -> tuple[PageAllocator, MakeResidency | None]:
-    """Pages of one pool; or, with window layers, of two and what the tree needs to know of them."""
-    window = config.window
-    if window is None:
-        return PageAllocator(config.num_pages), None
-    pages = PagePairAllocator(geometry, config.num_pages, config.num_window_pages)
-    return pages, lambda tree: WindowResidency(
-        geometry, pages, tree, window, config.knobs.eviction_policy
-    )
+def _make_pages(config: EngineConfig) -> PageAllocator:
+    """Pages of one pool; or, with window layers, of two."""
+    if config.window is None:
+        return PageAllocator(config.num_pages)
+    return PagePairAllocator(config.geometry, config.num_pages, config.num_window_pages)

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eaglebench.errors import InvariantError
+from eaglebench.kv.cache import PrefixCache
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.pages import DUMMY_PAGE, PageAllocator
-from eaglebench.kv.prefix_cache import NoPrefixCache, PrefixCache
 from eaglebench.kv.tables import BlockTable
 
 _NEEDS_SUCCESSOR = 1
@@ -40,7 +40,7 @@ class OwnedView:
 
 def audit(
     pages: PageAllocator,
-    cache: PrefixCache | NoPrefixCache,
+    cache: PrefixCache,
     geometry: PageGeometry,
     requests: Sequence[OwnedView],
     written: Mapping[str, NDArray[np.int64]] | None = None,

@@ -14,10 +14,16 @@ EVICTION_POLICIES: tuple[EvictionPolicy, ...] = ("lru", "fifo", "lfu")
 AUTO = "auto"
 """Draft tokens that follow from steps and top-k; the same as saying nothing."""
 
-CACHE_ARMS = ("radix", "force-miss", "no-cache")
+CACHE_ARMS = {
+    "radix": "eaglebench.kv.radix_cache:RadixCache",
+    "force-miss": "eaglebench.kv.radix_cache:RadixCache",
+    "no-cache": "eaglebench.kv.cache:NoCache",
+}
+"""Arms that differ in their cache, and the class that is it (see `kv/cache.py`), found by name: what
+lists and checks arms loads no engine."""
 BASELINE_ARM = "no-cache"
 FAULT_ARMS = tuple(FAULTS)
-ARMS = CACHE_ARMS + FAULT_ARMS
+ARMS = (*CACHE_ARMS, *FAULT_ARMS)
 WINDOW_OFF = 0
 """A window that hides nothing."""
 AGAIN = ":again"

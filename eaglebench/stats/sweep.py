@@ -127,7 +127,7 @@ def make_sweeps(turns: Sequence[MeasuredTurn], blocks: Sequence[MeasuredBlock]) 
 
 def main_arm(arms: Sequence[str]) -> str:
     """The arm that stands for a cell: `radix`, or the first one there is; empty without any."""
-    return next((arm for arm in (CACHE_ARMS[0], *arms) if arm in arms), "")
+    return next((arm for arm in (*CACHE_ARMS, *arms) if arm in arms), "")
 
 
 def _setting(turn: MeasuredTurn) -> str:

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eaglebench.kv.cache import CacheSetup, PrefixHit, PrefixLock
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import TokenKey
 from eaglebench.kv.pages import PageAllocator
-from eaglebench.kv.prefix_cache import PrefixCache, PrefixHit, PrefixLock
 from eaglebench.kv.radix import Node
-from eaglebench.kv.residency import WindowResidency
+from eaglebench.kv.radix_cache import RadixCache
 from eaglebench.kv.tables import BlockTable
 from eaglebench.kv.window import PagePairAllocator
 from eaglebench.records.knobs import EVICTION_POLICIES, EvictionPolicy
@@ -150,17 +150,12 @@ class Books:
 
     def __init__(self, policy: EvictionPolicy, page_size: int, window: int | None) -> None:
         self.geometry = geometry = PageGeometry(page_size)
-        self.pages = PageAllocator(NUM_PAGES)
-        if window is None:
-            self.cache = PrefixCache(geometry, self.pages, None, policy)
-        else:
-            self.pages = pairs = PagePairAllocator(geometry, NUM_PAGES, NUM_WINDOWS)
-            self.cache = PrefixCache(
-                geometry,
-                pairs,
-                lambda tree: WindowResidency(geometry, pairs, tree, window, policy),
-                policy,
-            )
+        self.pages = (
+            PageAllocator(NUM_PAGES)
+            if window is None
+            else PagePairAllocator(geometry, NUM_PAGES, NUM_WINDOWS)
+        )
+        self.cache = RadixCache(CacheSetup(geometry, self.pages, window, policy))
         self.slow = SlowBooks(policy)
         self.held: list[tuple[Path, PrefixLock]] = []
 

@@ -22,11 +22,12 @@ from hypothesis.stateful import (
 
 from eaglebench.errors import EaglebenchError
 from eaglebench.kv.audit import OwnedView, audit
+from eaglebench.kv.cache import CacheSetup, PrefixLock
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import BigramKey, PrefixKey, TokenKey
 from eaglebench.kv.pages import PageAllocator
 from eaglebench.kv.preallocation import Demand
-from eaglebench.kv.prefix_cache import PrefixCache, PrefixLock
+from eaglebench.kv.radix_cache import RadixCache
 from eaglebench.kv.slots import SlotAllocator
 from eaglebench.kv.tables import BlockTable
 from eaglebench.records.knobs import PREALLOCATIONS, Preallocation
@@ -58,7 +59,7 @@ class Ownership(RuleBasedStateMachine):
     """Lookup, lock, reserve, write, checkpoint, release, evict, abort, preempt."""
 
     make_key: Callable[[list[int]], PrefixKey] = staticmethod(BigramKey)
-    make_cache: type[PrefixCache] = PrefixCache
+    make_cache: type[RadixCache] = RadixCache
 
     @initialize(
         page_size=st.sampled_from([1, 2, 4, 16]),
@@ -69,7 +70,7 @@ class Ownership(RuleBasedStateMachine):
         """An empty pool, small enough to run out."""
         self.geometry = PageGeometry(page_size)
         self.pages = PageAllocator(self.geometry.pages_for(pool))
-        self.cache = type(self).make_cache(self.geometry, self.pages)
+        self.cache = type(self).make_cache(CacheSetup(self.geometry, self.pages))
         self.slots = SlotAllocator(self.pages, self.geometry, policy, 8)
         self.running: list[Running] = []
         self.preempted: list[Running] = []
@@ -236,7 +237,7 @@ class Ownership(RuleBasedStateMachine):
         assert self.pages.num_free == self.pages.num_pages
 
 
-class KeepsDuplicates(PrefixCache):
+class KeepsDuplicates(RadixCache):
     """Planted bug: the tree's pages are adopted, the request's own are never freed."""
 
     def checkpoint(
@@ -255,7 +256,7 @@ class KeepsDuplicates(PrefixCache):
         return settled.num_units, PrefixLock(end)
 
 
-class FreesWithoutRewriting(PrefixCache):
+class FreesWithoutRewriting(RadixCache):
     """Planted bug: duplicates are freed while the row still names them."""
 
     def checkpoint(
@@ -270,7 +271,7 @@ class FreesWithoutRewriting(PrefixCache):
         return result
 
 
-class ForgetsTheOldLock(PrefixCache):
+class ForgetsTheOldLock(RadixCache):
     """Planted bug: a checkpoint locks the new end and never gives the old lock back."""
 
     def unlock(self, lock: PrefixLock) -> None:

@@ -5,10 +5,10 @@ Each entry is one edit and the tests that have to go red when it is made:
     [[mutant]]
     name = "hit-cap"                          # unique among all files
     what = "a hit may cover one token more"   # what goes wrong for a user
-    file = "eaglebench/kv/prefix_cache.py"
+    file = "eaglebench/kv/radix_cache.py"
     old = "limit = length - 1"                # occurs exactly once in the file
     new = "limit = length"
-    tests = ["tests/unit/kv/test_prefix_cache.py::test_a_hit_leaves_one_token"]
+    tests = ["tests/unit/kv/test_radix_cache.py::test_a_hit_leaves_one_token"]
 
 `old` and `new` may span lines (TOML's triple quotes). Each test of `tests` has to fail by itself:
 the one that was written for this fault, not every one that happens to notice.

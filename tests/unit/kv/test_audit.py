@@ -7,10 +7,11 @@ import pytest
 
 from eaglebench.errors import InvariantError
 from eaglebench.kv.audit import OwnedView, audit
+from eaglebench.kv.cache import CacheSetup
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import BigramKey
 from eaglebench.kv.pages import PageAllocator
-from eaglebench.kv.prefix_cache import PrefixCache
+from eaglebench.kv.radix_cache import RadixCache
 from eaglebench.kv.tables import BlockTable
 
 GEOMETRY = PageGeometry(4)
@@ -21,7 +22,7 @@ class Books:
 
     def __init__(self) -> None:
         self.pages = PageAllocator(8)
-        self.cache = PrefixCache(GEOMETRY, self.pages)
+        self.cache = RadixCache(CacheSetup(GEOMETRY, self.pages))
         self.table = BlockTable(GEOMETRY)
         taken = self.pages.allocate(4)
         assert taken is not None
@@ -114,7 +115,7 @@ def test_no_tokens_and_no_slots_are_in_order() -> None:
     """A request that knows nothing yet claims nothing."""
     audit(
         PageAllocator(1),
-        PrefixCache(GEOMETRY, PageAllocator(1)),
+        RadixCache(CacheSetup(GEOMETRY, PageAllocator(1))),
         GEOMETRY,
         [
             OwnedView(
@@ -180,7 +181,7 @@ def test_an_unknown_writer_owns_nothing() -> None:
     with pytest.raises(InvariantError, match="L5: request ghost"):
         audit(
             PageAllocator(8),
-            PrefixCache(GEOMETRY, books.pages),
+            RadixCache(CacheSetup(GEOMETRY, books.pages)),
             GEOMETRY,
             [],
             {"ghost": np.array([9], dtype=np.int64)},

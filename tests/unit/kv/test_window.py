@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eaglebench.errors import InvariantError
+from eaglebench.kv.cache import CacheSetup, PrefixLock
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import BigramKey, PrefixKey, TokenKey
-from eaglebench.kv.prefix_cache import PrefixCache, PrefixLock
+from eaglebench.kv.radix_cache import RadixCache
 from eaglebench.kv.residency import WINDOW_USE, WindowResidency
 from eaglebench.kv.tables import BlockTable
 from eaglebench.kv.window import PagePairAllocator, slots_in_front
@@ -31,17 +32,12 @@ class Hybrid:
     num_windows: int = 64
     policy: EvictionPolicy = "lru"
     pages: PagePairAllocator = field(init=False)
-    cache: PrefixCache = field(init=False)
+    cache: RadixCache = field(init=False)
 
     def __post_init__(self) -> None:
         geometry = PageGeometry(self.page_size)
         self.pages = PagePairAllocator(geometry, self.num_pages, self.num_windows)
-        self.cache = PrefixCache(
-            geometry,
-            self.pages,
-            lambda tree: WindowResidency(geometry, self.pages, tree, self.window, self.policy),
-            self.policy,
-        )
+        self.cache = RadixCache(CacheSetup(geometry, self.pages, self.window, self.policy))
 
     @property
     def residency(self) -> WindowResidency:

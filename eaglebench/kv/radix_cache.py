@@ -1,4 +1,4 @@
-"""The prefix cache: what requests borrow from the tree and what they leave there.
+"""The radix cache: what requests borrow from the tree and what they leave there.
 
 slots of a running request
 
@@ -10,74 +10,36 @@ checkpoint:  [tree_owned_slots, page floor of the settled units) goes to the tre
              table is pointed at the tree's pages: a row never names a page it does not own
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eaglebench.errors import InvariantError
-from eaglebench.kv.geometry import PageGeometry
+from eaglebench.kv.cache import NO_PAGES, CacheSetup, PrefixHit, PrefixLock
 from eaglebench.kv.keys import PrefixKey
-from eaglebench.kv.pages import PageAllocator
 from eaglebench.kv.radix import Match, Node, RadixTree
 from eaglebench.kv.residency import WindowResidency
 from eaglebench.kv.tables import BlockTable
-from eaglebench.records.knobs import EvictionPolicy
-
-_NO_PAGES = np.empty(0, dtype=np.int32)
-MakeResidency = Callable[[RadixTree], WindowResidency]
+from eaglebench.kv.window import PagePairAllocator
 
 
-@dataclass(frozen=True, slots=True)
-class PrefixHit:
-    """A cached prefix: `num_slots` slots in `pages`; good until the tree changes shape."""
-
-    num_slots: int
-    pages: NDArray[np.int32]
-    match: Match | None = None
-
-
-@dataclass(slots=True)
-class PrefixLock:
-    """A receipt for a locked prefix; gives back exactly once.
-
-    `window_pages` are the pages at its end whose window pages are pinned as well.
-    """
-
-    node: Node | None
-    window_pages: NDArray[np.int32] = field(default_factory=lambda: _NO_PAGES)
-    is_spent: bool = field(default=False)
-
-    def spend(self) -> Node | None:
-        """Use the receipt up.
-
-        Raises:
-            InvariantError: it was used before.
-        """
-        if self.is_spent:
-            raise InvariantError("a prefix lock was given back twice")
-        self.is_spent = True
-        return self.node
-
-
-class PrefixCache:
-    """Ownership of cached pages: the tree's until evicted, then the free list's."""
+class RadixCache:
+    """A radix tree owns the cached pages: they are the tree's until evicted, then the free list's."""
 
     keeps_prefixes = True
-    """Whether what a request leaves behind can be hit."""
 
-    def __init__(
-        self,
-        geometry: PageGeometry,
-        pages: PageAllocator,
-        residency: MakeResidency | None = None,
-        policy: EvictionPolicy = "lru",
-    ) -> None:
-        self.geometry = geometry
-        self.pages = pages
-        self.tree = RadixTree(geometry, policy)
-        self.residency = residency(self.tree) if residency is not None else None
+    def __init__(self, setup: CacheSetup) -> None:
+        self.geometry = setup.geometry
+        self.pages = setup.pages
+        self.tree = RadixTree(setup.geometry, setup.eviction)
+        self.residency: WindowResidency | None = None
+        if setup.window is not None:
+            pairs = cast("PagePairAllocator", setup.pages)
+            self.residency = WindowResidency(
+                setup.geometry, pairs, self.tree, setup.window, setup.eviction
+            )
 
     @property
     def num_evictable_pages(self) -> int:
@@ -110,9 +72,9 @@ class PrefixCache:
 
     def lock(self, hit: PrefixHit) -> PrefixLock:
         """Protect a hit from eviction until the receipt is given back."""
-        if hit.match is None:
+        if not isinstance(hit.place, Match):
             raise InvariantError("a hit of another cache can't be locked")
-        node = self.tree.end_of(hit.match)
+        node = self.tree.end_of(hit.place)
         lock = self._lock(node, hit.pages)
         self.tree.count_hit(node)
         if self.residency is not None:
@@ -128,7 +90,7 @@ class PrefixCache:
     def unlock(self, lock: PrefixLock) -> None:
         """Give a receipt back."""
         node = lock.spend()
-        if node is not None:
+        if isinstance(node, Node):
             self.tree.unlock(node)
         if self.residency is not None:
             self.residency.unlock(lock.window_pages)
@@ -143,17 +105,7 @@ class PrefixCache:
     def checkpoint(
         self, *, key: PrefixKey, table: BlockTable, tree_owned_slots: int, lock: PrefixLock
     ) -> tuple[int, PrefixLock]:
-        """Hand settled pages of a request to the tree.
-
-        Args:
-            key: settled units from position 0 on; floored to the page here.
-            table: the request's table; afterwards it names the tree's pages up to the new border.
-            tree_owned_slots: slots at the front that the tree owns already.
-            lock: receipt for those; spent if anything moved.
-
-        Returns:
-            The new number of tree-owned slots and the receipt that goes with it.
-        """
+        """Hand settled pages of a request to the tree."""
         settled = key.page_aligned(self.geometry)
         if settled.num_units <= tree_owned_slots:
             return tree_owned_slots, lock
@@ -200,51 +152,10 @@ class PrefixCache:
 
     def owned_pages(self) -> NDArray[np.int32]:
         """All pages of the tree, from a walk."""
-        return np.concatenate([_NO_PAGES, *(node.pages for node in self.tree.nodes())])
+        return np.concatenate([NO_PAGES, *(node.pages for node in self.tree.nodes())])
 
     def audit(self) -> None:
         """Check the tree's invariants (see `RadixTree`) and those of its windows."""
         self.tree.audit()
         if self.residency is not None:
             self.residency.audit()
-
-
-class NoPrefixCache:
-    """The same verbs for an engine without a prefix cache: everything stays with the request."""
-
-    keeps_prefixes = False
-    num_evictable_pages = 0
-    num_evictable_windows = 0
-    num_protected_pages = 0
-
-    def lookup(self, key: PrefixKey, max_slots: int) -> PrefixHit:
-        """Nothing is cached."""
-        return PrefixHit(0, _NO_PAGES)
-
-    def lock(self, hit: PrefixHit) -> PrefixLock:
-        """A receipt for nothing."""
-        return PrefixLock(None)
-
-    def unlock(self, lock: PrefixLock) -> None:
-        """Take the receipt back."""
-        lock.spend()
-
-    def checkpoint(
-        self, *, key: PrefixKey, table: BlockTable, tree_owned_slots: int, lock: PrefixLock
-    ) -> tuple[int, PrefixLock]:
-        """Nothing moves."""
-        return tree_owned_slots, lock
-
-    def unlock_windows(self, lock: PrefixLock, num_kept: int) -> None:
-        """Nothing is pinned."""
-
-    def evict(self, num_pages: int, num_windows: int = 0) -> int:
-        """There is nothing to evict."""
-        return 0
-
-    def owned_pages(self) -> NDArray[np.int32]:
-        """No pages."""
-        return _NO_PAGES
-
-    def audit(self) -> None:
-        """There is nothing that could be wrong."""

@@ -5,10 +5,11 @@ import pytest
 
 from eaglebench.errors import InvariantError
 from eaglebench.kv.audit import OwnedView, audit
+from eaglebench.kv.cache import CacheSetup, NoCache, PrefixHit, PrefixLock
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import BigramKey
 from eaglebench.kv.pages import PageAllocator
-from eaglebench.kv.prefix_cache import NoPrefixCache, PrefixCache, PrefixHit, PrefixLock
+from eaglebench.kv.radix_cache import RadixCache
 from eaglebench.kv.tables import BlockTable
 
 NUM_PAGES = 200
@@ -17,7 +18,7 @@ NUM_PAGES = 200
 class Request:
     """What a running request holds, driven by hand."""
 
-    def __init__(self, cache: PrefixCache, tokens: list[int], hit_cap: int = 0) -> None:
+    def __init__(self, cache: RadixCache, tokens: list[int], hit_cap: int = 0) -> None:
         self.cache = cache
         self.tokens = tokens
         hit = cache.lookup(BigramKey(tokens), hit_cap)
@@ -65,18 +66,18 @@ class Request:
         )
 
 
-def make_cache(page_size: int = 1) -> PrefixCache:
+def make_cache(page_size: int = 1) -> RadixCache:
     """An empty cache over a fresh pool."""
-    return PrefixCache(PageGeometry(page_size), PageAllocator(NUM_PAGES))
+    return RadixCache(CacheSetup(PageGeometry(page_size), PageAllocator(NUM_PAGES)))
 
 
-def check(cache: PrefixCache, *requests: Request) -> None:
+def check(cache: RadixCache, *requests: Request) -> None:
     """Audit the books."""
     views = [each.view(str(number)) for number, each in enumerate(requests)]
     audit(cache.pages, cache, cache.geometry, views)
 
 
-def serve(cache: PrefixCache, prompt: list[int], num_outputs: int) -> tuple[int, int]:
+def serve(cache: RadixCache, prompt: list[int], num_outputs: int) -> tuple[int, int]:
     """Run a request to its end: (slots in the tree, pages freed as tail)."""
     request = Request(cache, prompt)
     request.tokens = prompt + [1000 + each for each in range(num_outputs)]
@@ -264,7 +265,7 @@ def test_eviction_frees_unlocked_pages_only() -> None:
 
 def test_no_cache_keeps_everything_with_the_request() -> None:
     """The same verbs, and nothing happens."""
-    cache = NoPrefixCache()
+    cache = NoCache(CacheSetup(PageGeometry(1), PageAllocator(1)))
     key = BigramKey([1, 2, 3])
     hit = cache.lookup(key, 2)
     lock = cache.lock(hit)

@@ -15,6 +15,7 @@ from typing import Any
 
 from eaglebench.bench.block import Block
 from eaglebench.errors import UsageError
+from eaglebench.records.digests import shown
 from eaglebench.records.knobs import BASELINE_ARM, base_arm
 from eaglebench.records.measured import MeasuredTurn
 from eaglebench.store.run_folder import RunFolder
@@ -26,6 +27,7 @@ _NOT_REPEATED = {
 }
 """Fields of a turn that may differ when it runs again; everything else is exact."""
 _SHOWN = 8
+_NONE = "not recorded"
 BlockPlace = tuple[str, str, int, int]
 
 
@@ -150,7 +152,7 @@ def obstacles(
     exact, here = before_environment.get("exact", {}), now_environment.get("exact", {})
     facts += [(name, exact.get(name), here.get(name)) for name in sorted({*exact, *here})]
     return [
-        f"{name}: {_short(then)} when it began, {_short(mine)} now"
+        f"{name}: {shown(then, none=_NONE)} when it began, {shown(mine, none=_NONE)} now"
         for name, then, mine in facts
         if then != mine
     ]
@@ -158,10 +160,3 @@ def obstacles(
 
 def _code(manifest: Mapping[str, Any]) -> str | None:
     return manifest.get("code_sha256")
-
-
-def _short(value: object) -> str:
-    if value is None:
-        return "not recorded"
-    text = str(value)
-    return f"{text[:12]}..." if len(text) == 64 else text  # a SHA-256

@@ -81,15 +81,15 @@ class Session:
 
     def __init__(
         self,
-        plan: SessionWork,
+        work: SessionWork,
         runtime: Runtime,
         folder: RunFolder,
         *,
         progress: Progress,
         clock: Clock,
     ) -> None:
-        self.plan = plan
-        self.config = plan.config
+        self.work = work
+        self.config = work.config
         self.runtime = runtime
         self.folder = folder
         self.progress = progress
@@ -106,19 +106,19 @@ class Session:
             NothingMeasuredError: there is no question.
             BrokenModelError: a turn failed while it ran, and the run was not asked to go on.
         """
-        work = [(cell, self._conversations(cell)) for cell in self.plan.cells]
-        if not any(conversations for _, conversations in work):
+        asked = [(cell, self._conversations(cell)) for cell in self.work.cells]
+        if not any(conversations for _, conversations in asked):
             raise NothingMeasuredError(
                 "there is no question to run",
-                hint=None if self.plan.replay is None else "the replay holds none of the questions",
+                hint=None if self.work.replay is None else "the replay holds none of the questions",
             )
-        for cell, conversations in work:
+        for cell, conversations in asked:
             self._check_window(cell)
             check_prompts(
                 conversations,
                 cell.knobs,
                 self.runtime,
-                self.plan.replay,
+                self.work.replay,
                 max_new_tokens=self.config.max_new_tokens,
                 may_fail=self.config.continue_on_error,
             )
@@ -128,17 +128,17 @@ class Session:
         self.progress.stage(
             "questions",
             sum(
-                _size(self._tasks(cell, talks, number)) for cell, talks in work for number in least
+                _size(self._tasks(cell, talks, number)) for cell, talks in asked for number in least
             ),
         )
         with _frozen_heap():
-            for cell, passes in groupby(self._passes(work), key=lambda due: due.cell):
+            for cell, passes in groupby(self._passes(asked), key=lambda due: due.cell):
                 self._run_cell(cell, passes)
 
     def noise(self) -> NumericNoise:
         """What other matrix shapes do to logits, over this run's first prompts."""
-        conversations = self._conversations(self.plan.cells[0])[:NOISE_PROMPTS]
-        tokenizer, replay = self.runtime.tokenizer, self.plan.replay
+        conversations = self._conversations(self.work.cells[0])[:NOISE_PROMPTS]
+        tokenizer, replay = self.runtime.tokenizer, self.work.replay
         prompts = [first_prompt(talk, tokenizer, replay) for talk in conversations]
         return self.runtime.measure_noise([prompt for prompt in prompts if len(prompt) > 1])
 
@@ -161,7 +161,7 @@ class Session:
                     yield _Due(cell, number, tasks)
 
     def _is_precise(self, cell: Cell) -> bool:
-        return self.plan.is_precise(self.folder, cell.cell_id)
+        return self.work.is_precise(self.folder, cell.cell_id)
 
     def _run_cell(self, cell: Cell, passes: Iterable[_Due]) -> None:
         """Passes of one cell that follow each other."""
@@ -180,7 +180,7 @@ class Session:
                     run(task.block, task.place, backends[task.place.arm])
 
     def _answer(self, block: Block, place: Place, backend: Backend) -> DoneBlock:
-        feed = Feed(block.conversations, self.runtime.tokenizer, self._rule(), self.plan.replay)
+        feed = Feed(block.conversations, self.runtime.tokenizer, self._rule(), self.work.replay)
         with _quiet_collector():
             return run_block(block, place, feed=feed, backend=backend, clock=self.clock)
 
@@ -212,7 +212,7 @@ class Session:
         """
         arms = self.config.arms
         tasks: list[_Task] = []
-        digests, depth = self._digests[cell.cell_id], self.plan.block_depth
+        digests, depth = self._digests[cell.cell_id], self.work.block_depth
         for block in make_blocks(conversations, cell.knobs.parallel, digests, depth):
             is_turned = (block.number + pass_index + self.config.seed) % 2
             for order, arm in enumerate(arms[::-1] if is_turned else arms):
@@ -296,8 +296,8 @@ class Session:
 
     def _conversations(self, cell: Cell) -> list[Conversation]:
         """Conversations of a cell; under a replay only those that were stored whole."""
-        made = list(self.plan.conversations_of(cell))
-        replay = self.plan.replay
+        made = list(self.work.conversations_of(cell))
+        replay = self.work.replay
         if replay is None:
             return made
         return [
@@ -311,7 +311,7 @@ class Session:
 
     def _question_digests(self, conversations: Sequence[Conversation]) -> Digests:
         """Of a cell's questions; most workloads ask the same in every cell."""
-        tokenizer, replay = self.runtime.tokenizer, self.plan.replay
+        tokenizer, replay = self.runtime.tokenizer, self.work.replay
         for talk in conversations:
             if talk not in self._digest_of:
                 self._digest_of[talk] = question_digest(talk, tokenizer, replay)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from eaglebench.records.digests import shown
 from eaglebench.records.flags import flag_of
 from eaglebench.records.snapshot import ArmCounts, Snapshot
 
@@ -35,7 +36,7 @@ def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     for name in ("suite", "suite_version", "suite_sha256"):
         mine, theirs = getattr(candidate, name), getattr(baseline, name)
         if mine != theirs:
-            found.append(f"{name}: {_short(mine)} here, {_short(theirs)} in the baseline")
+            found.append(f"{name}: {shown(mine)} here, {shown(theirs)} in the baseline")
             break  # a different suite differs in everything else too
     by_digest = [name for name in _MODELS if _has_digest(name, candidate, baseline)]
     found += [text for name in by_digest if (text := _other_model(name, candidate, baseline))]
@@ -114,7 +115,7 @@ def _other_model(name: str, candidate: Snapshot, baseline: Snapshot) -> str | No
     weights, config = _MODELS[name]
     for digest, what in ((weights, "weights"), (config, "config")):
         if mine.get(digest) != theirs.get(digest):
-            here, there = _short(mine.get(digest)), _short(theirs.get(digest))
+            here, there = shown(mine.get(digest)), shown(theirs.get(digest))
             return (
                 f"{digest}: {here} here, {there} in the baseline (other {what} of {flag_of(name)})"
             )
@@ -123,12 +124,7 @@ def _other_model(name: str, candidate: Snapshot, baseline: Snapshot) -> str | No
 
 def _differences(mine: Mapping[str, object], theirs: Mapping[str, object]) -> list[str]:
     return [
-        f"{name}: {_short(mine.get(name))} here, {_short(theirs.get(name))} in the baseline"
+        f"{name}: {shown(mine.get(name))} here, {shown(theirs.get(name))} in the baseline"
         for name in sorted({*mine, *theirs})
         if mine.get(name) != theirs.get(name)
     ]
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return f"{text[:12]}..." if len(text) == 64 else text  # a SHA-256

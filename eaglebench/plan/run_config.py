@@ -111,6 +111,9 @@ def option_defaults() -> dict[str, Any]:
 
 def under_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
     """Options of any version, each by the name that it has now."""
+    twice = [f"{old} and {new}" for old, new in FORMER_NAMES.items() if {old, new} <= {*values}]
+    if twice:
+        raise UsageError(f"one option by two names: {', '.join(twice)}", hint="leave one out")
     return {FORMER_NAMES.get(name, name): value for name, value in values.items()}
 
 

@@ -10,7 +10,12 @@ from eaglebench.plan.matrix import expand
 from eaglebench.plan.option import Option
 from eaglebench.plan.options import config_options, workload_of
 from eaglebench.plan.replay import read_replay_file
-from eaglebench.plan.run_config import RunConfig, make_run_config, option_defaults
+from eaglebench.plan.run_config import (
+    RunConfig,
+    make_run_config,
+    option_defaults,
+    under_present_names,
+)
 
 
 def test_defaults_reproduce_the_first_seed() -> None:
@@ -113,3 +118,9 @@ def test_former_names_are_read() -> None:
     """Runs, suites and callers that say `pairs` mean passes, and are comparable as before."""
     assert make_run_config({"suite": "toy", "pairs": "2:4"}).passes == "2:4"
     assert workload_of({"pairs": "8", "seed": 1}) == {"seed": 1}
+
+
+def test_one_option_by_two_names_is_refused() -> None:
+    """A suite or a run of another version can't say the passes twice."""
+    with pytest.raises(UsageError, match="pairs and passes"):
+        under_present_names({"pairs": "2", "passes": "8"})

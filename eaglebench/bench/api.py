@@ -20,7 +20,7 @@ from eaglebench.progress import Progress, SilentProgress
 from eaglebench.records.flags import name_of
 from eaglebench.records.verdict import Finding, Judgement, Verdict
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.run_pair import PairedRow
+from eaglebench.report.side_by_side import PairedRow
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -59,7 +59,7 @@ class Comparison:
 
     def cell_values(self) -> list[dict[str, Any]]:
         """The same as plain values."""
-        from eaglebench.report.comparison import difference_document  # noqa: PLC0415  # seldom needed
+        from eaglebench.report.json_document import difference_document  # noqa: PLC0415  # seldom needed
 
         return [
             {"cell_id": row.cell_id, "arm": row.arm, **difference_document(row.difference)}

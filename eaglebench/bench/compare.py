@@ -11,7 +11,7 @@ from eaglebench.gate.finding import doubt_findings, refused
 from eaglebench.plan.options import workload_of
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Finding, Judgement
-from eaglebench.report.run_pair import PairedRow
+from eaglebench.report.side_by_side import PairedRow
 from eaglebench.stats.bootstrap import length_interval
 from eaglebench.stats.difference import Side, make_difference, sides_of
 from eaglebench.stats.snapshot import make_snapshot, question_counts

@@ -28,7 +28,7 @@ from eaglebench.progress import Progress
 from eaglebench.records.knobs import AGAIN, BASELINE_ARM, base_arm
 from eaglebench.records.models import ModelChoice
 from eaglebench.records.snapshot import AL_DEFINITION
-from eaglebench.report.comparison import comparison_document
+from eaglebench.report.json_document import comparison_document
 from eaglebench.report.run_key import run_key
 from eaglebench.stats.tau import thresholds
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios

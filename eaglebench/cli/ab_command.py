@@ -64,7 +64,7 @@ def ab(
     from eaglebench.bench.versions import open_version
     from eaglebench.cli.console import notice, stdout_console
     from eaglebench.plan.passes import PassRange, parse_share
-    from eaglebench.report.verdicts import render_judgement
+    from eaglebench.report.terminal import render_judgement
 
     for option in _SETTLED:
         if any(given.split("=")[0] == option for given in run_options):

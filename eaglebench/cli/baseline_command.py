@@ -165,7 +165,7 @@ def rm(name: str, output_dir: str) -> None:
 def _print_diff(name: str, run: str, output_dir: str) -> int:
     from eaglebench.bench.api import judge
     from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.report.verdicts import render_judgement
+    from eaglebench.report.terminal import render_judgement
 
     judgement = judge(run, baseline=name, output_dir=output_dir, notice=notice)
     render_judgement(judgement, stdout_console())

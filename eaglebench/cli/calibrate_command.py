@@ -48,7 +48,7 @@ def calibrate(
     from eaglebench.bench.calibrate import measure_machine
     from eaglebench.cli.console import notice, stdout_console
     from eaglebench.cli.progress_display import progress_display
-    from eaglebench.report.noise import NoiseRow, render_noise
+    from eaglebench.report.terminal import render_noise
 
     given = {name: value for name, value in options.items() if value is not None}
     given |= {"parallel": _numbers(parallel), "page_size": (page_size,)}
@@ -62,7 +62,7 @@ def calibrate(
         progress=lambda: progress_display(progress),
         notice=notice,
     )
-    render_noise([NoiseRow(*row) for row in found], stdout_console())
+    render_noise(found, stdout_console())
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -43,8 +43,7 @@ def compare(
     """
     from eaglebench.bench.api import compare as compared
     from eaglebench.cli.console import stdout_console
-    from eaglebench.report.run_pair import render_run_pair
-    from eaglebench.report.verdicts import render_judgement
+    from eaglebench.report.terminal import render_judgement, render_run_pair
 
     found = compared(
         before,

@@ -38,7 +38,7 @@ def explain(
     from eaglebench.bench.api import load
     from eaglebench.bench.explain import explain_turn, token_text
     from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.report.steps import render_steps
+    from eaglebench.report.terminal import render_steps
 
     folder = load(run, output_dir=output_dir).folder
     found = explain_turn(folder, cell, question, turn, arm, against)

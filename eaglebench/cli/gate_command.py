@@ -76,7 +76,7 @@ def gate(
     """
     from eaglebench.bench.api import judged_document
     from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.report.verdicts import render_judgement
+    from eaglebench.report.terminal import render_judgement
 
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if github_summary and not summary:

@@ -32,7 +32,6 @@ def show(run: str, output_dir: str, form: str) -> int:
 def print_run(run: "Run", *, is_json: bool) -> "ReportDocument":
     """Print a run as tables or as one JSON document; returns what was shown."""
     from eaglebench.cli.console import stdout_console
-    from eaglebench.report.run_tables import run_tables
     from eaglebench.report.terminal import render_run
 
     document, manifest = run.document, run.manifest
@@ -42,11 +41,5 @@ def print_run(run: "Run", *, is_json: bool) -> "ReportDocument":
         return document
     title = f"{manifest['suite']['name']}, {manifest['models']['target_id']}"
     title += f", {manifest['models']['dtype']}"
-    render_run(
-        document.rows,
-        stdout_console(),
-        title=title,
-        notes=document.notes,
-        tables=run_tables(document),
-    )
+    render_run(document, stdout_console(), title=title)
     return document

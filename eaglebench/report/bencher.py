@@ -22,7 +22,7 @@ def _measures(row: Row) -> dict[str, Metric]:
     """Only the ratio to `no-cache` has bounds: counts are exact, and times are paired."""
     measures: dict[str, Metric] = {
         "acceptance_length": {"value": row.counts.acceptance_length},
-        "throughput": {"value": row.speed.tokens_per_s if row.speed else None},
+        "throughput": {"value": row.tokens_per_s},
     }
     if row.difference is not None and row.difference.ratio is not None:
         measures["throughput_ratio"] = _ratio(row.difference.ratio)

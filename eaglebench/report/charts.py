@@ -7,7 +7,7 @@ from typing import Any
 
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.measured import MeasuredTurn
-from eaglebench.report.cell_names import short_names
+from eaglebench.report.phrases import short_names
 from eaglebench.report.rows import Row
 from eaglebench.report.sweep_tables import shape_text
 from eaglebench.stats.sweep import Sweep
@@ -92,7 +92,7 @@ def _row(row: Row, steps: Mapping[tuple[str, str], Counter[int]]) -> dict[str, A
         "h": [counted[number] for number in range(max(counted, default=-1) + 1)],
         "al": _rounded(row.counts.acceptance_length),
         "ch": _rounded(difference.acceptance if difference else None),
-        "ts": _rounded(row.speed.tokens_per_s if row.speed else None),
+        "ts": _rounded(row.tokens_per_s),
     }
 
 
@@ -127,11 +127,18 @@ def _questions(
 
 
 def _totals(turns: Sequence[MeasuredTurn]) -> Totals:
-    totals: defaultdict[tuple[str, str], dict[str, list[int]]] = defaultdict(dict)
+    """A question with a turn that does not tell its counts has no total, which is not 0."""
+    totals: defaultdict[tuple[str, str], dict[str, tuple[int, int]]] = defaultdict(dict)
+    untold = set()
     for turn in turns:
-        total = totals[turn.cell_id, turn.arm].setdefault(turn.question_id, [0, 0])
-        total[0] += turn.counters.emitted or 0  # a question without steps is left out
-        total[1] += turn.counters.verify_steps or 0
+        place, name, counters = (turn.cell_id, turn.arm), turn.question_id, turn.counters
+        if counters.emitted is None or counters.verify_steps is None:
+            untold.add((place, name))
+            continue
+        tokens, steps = totals[place].get(name, (0, 0))
+        totals[place][name] = tokens + counters.emitted, steps + counters.verify_steps
+    for place, name in untold:
+        totals[place].pop(name, None)
     return totals
 
 

@@ -35,7 +35,7 @@ def _throughput(row: Row) -> dict[str, Any]:
     entry = {
         "name": f"{row.cell_id} {row.arm} throughput",
         "unit": "token/s",
-        "value": finite(row.speed.tokens_per_s) if row.speed else None,
+        "value": finite(row.tokens_per_s),
     }
     difference = row.difference
     if difference is None:

@@ -6,22 +6,25 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eaglebench.records.verdict import BY_WEIGHT, Judgement
+from eaglebench.records.verdict import BY_WEIGHT
 from eaglebench.report.charts import chart_data
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.html_tables import (
+from eaglebench.report.judgement_table import findings_table
+from eaglebench.report.phrases import BY_POSITION, LENGTH, NO_VALUE, paste_lines, verdict_counts
+from eaglebench.report.row_tables import (
     KINDS,
-    HtmlTable,
+    RUN_COLUMNS,
     facts_table,
-    findings_table,
     partings_table,
     runs_table,
-    wider_table,
 )
-from eaglebench.report.paste import paste_lines
-from eaglebench.report.phrases import NO_VALUE
-from eaglebench.report.run_tables import run_tables
+from eaglebench.report.table import Table
+from eaglebench.report.wider_tables import wider_tables
 
+MAX_ROWS = 2000
+"""A browser stays quick with so many rows; what is cut is counted on the page."""
+LEFT_TO_OTHERS = {"al_sglang", "al_vllm", "why"}
+"""Columns of a run that the page has no room for; the lines to paste and other tables have them."""
 ENVIRONMENT_CLASSES = {
     "exact": "Environment, exact: counts are comparable where these are equal",
     "timing": "Environment, timing: times are comparable where these are equal too",
@@ -47,17 +50,26 @@ def render_html(document: ReportDocument) -> str:
 def _content(document: ReportDocument) -> dict[str, Any]:
     run, rows, judgement = document.run, document.rows, document.judgement
     findings, partings = findings_table(judgement), partings_table(rows)
+    place = partings.filters["kind"]
     return {
         "run": run,
         "suite": _named(run.suite, "name"),
         "target": _named(run.models, "target_id"),
         "dtype": _named(run.models, "dtype"),
         "judgement": judgement,
-        "verdict_counts": _verdict_counts(judgement),
+        "verdict_counts": verdict_counts(judgement),
         "findings": findings,
         "paste": "\n".join(paste_lines(rows)),
-        "runs": runs_table(rows),
-        "wider": [(wider_table(table), table.remarks) for table in run_tables(document)],
+        "runs": runs_table(
+            rows,
+            *(name for name in RUN_COLUMNS if name not in LEFT_TO_OTHERS),
+            name="runs",
+            title="Every cell and arm: counts of the first pass, times of all passes",
+            remarks=(f"{LENGTH}; the lines to paste count it, as SGLang does; {BY_POSITION}",),
+        ),
+        "wider": wider_tables(document),
+        "max_rows": MAX_ROWS,
+        "no_value": NO_VALUE,
         "partings": partings,
         "facts": _facts(document),
         "notes": (*document.notes, *judgement.notes),
@@ -66,15 +78,16 @@ def _content(document: ReportDocument) -> dict[str, Any]:
                 {row.arm for row in rows} | {f.arm for f in judgement.findings if f.arm != "*"}
             ),
             "verdict": [name for name in BY_WEIGHT if judgement.with_verdict(name)],
-            "kind": [kind for kind in KINDS if any(row[6] == kind for row in partings.rows)],
+            "kind": [kind for kind in KINDS if any(row[place] == kind for row in partings.rows)],
         },
         "charts": chart_data(run.turns, rows, document.sweeps),
         "plotly": _plotly(),
     }
 
 
-def _facts(document: ReportDocument) -> list[HtmlTable]:
+def _facts(document: ReportDocument) -> list[Table]:
     run = document.run
+    thresholds = "Near-tie thresholds: smaller swings are near-ties (gaps in runs without them)"
     return [
         *(
             facts_table(f"environment-{name}", caption, run.environment.get(name, {}))
@@ -83,18 +96,9 @@ def _facts(document: ReportDocument) -> list[HtmlTable]:
         facts_table("suite-facts", "Questions", run.suite),
         facts_table("model-facts", "Models", run.models),
         facts_table("options", "Options of the run", run.config),
-        facts_table(
-            "tau",
-            "Near-tie thresholds: smaller swings are near-ties (gaps in runs without them)",
-            run.tau,
-        ),
+        facts_table("tau", thresholds, run.tau),
         facts_table("git", "Code", run.git or {}),
     ]
-
-
-def _verdict_counts(judgement: Judgement) -> list[tuple[str, int]]:
-    counts = [(verdict, len(judgement.with_verdict(verdict))) for verdict in BY_WEIGHT]
-    return [(verdict, count) for verdict, count in counts if count]
 
 
 def _named(facts: Mapping[str, Any], name: str) -> str:

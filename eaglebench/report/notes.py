@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.report.phrases import several
 from eaglebench.report.rows import Row
 from eaglebench.stats.acceptance import acceptance_by_context, pool
 
@@ -45,15 +46,11 @@ def pressure_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
         mine = [turn for turn in first if (turn.cell_id, turn.arm) == (cell_id, arm)]
         counts = pool(mine)
         preempted, evicted = counts.preemptions, counts.evictions
-        told = [f"{_several(preempted, 'preemption')}{_resumed(mine)}"] if preempted else []
-        told += [_several(evicted, "evicted page")] if evicted else []
+        told = [f"{several(preempted, 'preemption')}{_resumed(mine)}"] if preempted else []
+        told += [several(evicted, "evicted page")] if evicted else []
         if told:
             cells.setdefault(cell_id, []).append(f"{arm} {', '.join(told)}")
     return [f"{cell_id}: {'; '.join(arms)}" for cell_id, arms in cells.items()]
-
-
-def _several(count: int, name: str) -> str:
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"
 
 
 def _resumed(turns: Sequence[MeasuredTurn]) -> str:

@@ -1,9 +1,10 @@
-"""What the formats for people say in the same words."""
+"""What the formats for people say, each value and each sentence spelled once."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import expm1, isfinite
-from typing import Any
+from typing import Any, Literal
 
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.measured import MeasuredRun
@@ -11,14 +12,58 @@ from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement, Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.pairing import NOT_PAIRED, PairClass
+from eaglebench.stats.metrics import COUNTERS, relative_change
+from eaglebench.stats.noise import Noise
+from eaglebench.stats.pairing import NOT_PAIRED, Pair, PairClass, Parting
+from eaglebench.stats.throughput import RatioEstimate
+
+Form = Literal[
+    "text",
+    "verdict",
+    "count",
+    "signed",
+    "ratio",
+    "tenths",
+    "brief",
+    "exact",
+    "factor",
+    "share",
+    "change",
+    "p",
+]
+"""How a value is spelled; all but the first two are numbers."""
+_FORMATS: Mapping[Form, str] = {
+    "count": "{:d}",
+    "signed": "{:+d}",
+    "ratio": "{:.3f}",
+    "brief": "{:.2f}",
+    "tenths": "{:.1f}",
+    "exact": "{:.4f}",
+    "factor": "{:.3f}x",
+    "share": "{:.2%}",
+    "change": "{:+z.2%}",
+    "p": "{:.4f}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value and the relative half-width of its interval; None where there is none."""
+
+    value: float | None
+    half_width: float | None
+
+
+Value = str | float | Interval | Sequence[float] | None
+"""What a cell of a table holds; None is what was not measured."""
 
 NO_VALUE = "-"
 UNKNOWN = "n/a"
 COMPARED: tuple[PairClass, ...] = ("identical", "near-tie", "draft-state", "target-state")
 LEAST_SHOWN_P = 0.0001
 SHA_LENGTH = 12
-SHOWN_QUESTIONS = 8
+SHOWN = 8
+"""Names in a sentence."""
 SHARE = "+z.2%"
 """Relative changes; `z` spares the reader a -0.00%."""
 SHORT_SHARE = "+z.1%"
@@ -27,6 +72,10 @@ LENGTH = (
     "acceptance length = tokens delivered by verify steps / verify steps (prefill's token not "
     "counted)"
 )
+AL_SGLANG = "output tokens / verify steps, as SGLang's `bench_sglang_eagle.py` prints it"
+AL_VLLM = "1 + accepted drafts / verify steps that carried drafts, as vLLM logs it"
+BY_POSITION = "by position = share of verify steps that accepted draft 1, 2, ..."
+LEADS = "gap, swing"
 _WORDS: dict[Verdict, str] = {
     "PASS": "measured, and no worse than allowed",
     "REGRESSED": "measured, and worse than allowed",
@@ -37,16 +86,28 @@ _WORDS: dict[Verdict, str] = {
 }
 
 
-def number(value: float | None, form: str) -> str:
-    """The value in this format; a dash where there is none."""
-    return NO_VALUE if value is None or not isfinite(value) else format(value, form)
-
-
-def p_text(p_value: float | None) -> str:
-    """A p-value with four digits; a dash where there is none."""
-    if p_value is not None and p_value < LEAST_SHOWN_P:
+def cell_text(value: Value, form: Form) -> str:
+    """A value as every table shows it; a dash where nothing was measured."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Interval):
+        width = number(value.half_width, ".2%" if form == "change" else ".1%")
+        text = cell_text(value.value, form)
+        return text if NO_VALUE in {text, width} else f"{text} +- {width}"
+    if isinstance(value, Sequence):
+        return " ".join(cell_text(part, form) for part in value) or NO_VALUE
+    if value is None or not isfinite(value):
+        return NO_VALUE
+    if form == "exact" and isinstance(value, int):
+        return str(value)
+    if form == "p" and value < LEAST_SHOWN_P:
         return f"< {LEAST_SHOWN_P}"
-    return number(p_value, ".4f")
+    return _FORMATS[form].format(value)
+
+
+def number(value: float | None, form: str) -> str:
+    """The value in one of Python's formats, for a sentence; a dash where there is none."""
+    return NO_VALUE if value is None or not isfinite(value) else format(value, form)
 
 
 def verdict_words(judgement: Judgement) -> str:
@@ -61,29 +122,148 @@ def row_verdict(document: ReportDocument, row: Row) -> Verdict | None:
     return replace(document.judgement, findings=mine).verdict if mine else None
 
 
-def heaviest_first(findings: Sequence[Finding]) -> list[Finding]:
+def heaviest_first(findings: Iterable[Finding]) -> list[Finding]:
     """Findings by weight of their verdict, otherwise in their order."""
     return sorted(findings, key=lambda finding: BY_WEIGHT.index(finding.verdict))
 
 
+def several(count: int, name: str) -> str:
+    """`1 turn`, `2 turns`; names that end in s have a plural of their own."""
+    return f"{count} {name}" if count == 1 else f"{count} {name}{'es' * name.endswith('s') or 's'}"
+
+
+def first_few(names: Sequence[str], most: int | None = SHOWN) -> str:
+    """The first few of a list, and how many more there are."""
+    hidden = 0 if most is None else max(0, len(names) - most)
+    return ", ".join(names[:most]) + f" and {hidden} more" * bool(hidden)
+
+
 def questions_text(questions: Sequence[str]) -> str:
     """The first few of a list of questions."""
-    if not questions:
-        return ""
-    more = f" and {len(questions) - SHOWN_QUESTIONS} more" * (len(questions) > SHOWN_QUESTIONS)
-    return f"questions {', '.join(questions[:SHOWN_QUESTIONS])}{more}"
+    return f"questions {first_few(questions)}" if questions else ""
+
+
+def questions_answered(row: Row) -> str:
+    """`10`, or `7 of 10 (3 turns failed)`."""
+    if not row.num_failed:
+        return f"{row.num_questions}"
+    return f"{row.num_questions} of {row.num_asked} ({several(row.num_failed, 'turn')} failed)"
+
+
+def paste_lines(rows: Sequence[Row]) -> list[str]:
+    """`#questions: 10, Throughput: 269.86 token/s, Acceptance length: 2.39`, a line a cell and arm.
+
+    The words of `bench_sglang_eagle.py`, with its acceptance length (output tokens / verify steps).
+    Where turns failed it says so: the numbers are those of the others.
+    """
+    has_cells = len({row.cell_id for row in rows}) > 1
+    names = [f"{row.cell_id} {row.arm}" if has_cells else row.arm for row in rows]
+    width = max(map(len, names), default=0)
+    return [
+        f"{name:<{width}}  #questions: {questions_answered(row)}, Throughput: "
+        f"{number(row.tokens_per_s, '.2f')} token/s, Acceptance length: "
+        f"{number(row.counts.al_sglang, '.2f')}"
+        for name, row in zip(names, rows, strict=True)
+    ]
 
 
 def finding_text(finding: Finding) -> str:
     """One finding as one line."""
-    name = f"{finding.verdict} {finding.cell_id} {finding.arm} {finding.metric}: {finding.reason}"
+    name = f"{finding.verdict} {place_text(finding)}: {finding.reason}"
     return f"{name}; {questions_text(finding.questions)}" if finding.questions else name
+
+
+def place_text(finding: Finding) -> str:
+    """Where a finding belongs."""
+    return f"{finding.cell_id} {finding.arm} {finding.metric}"
+
+
+def reason_text(finding: Finding) -> str:
+    """Why, what such times could have shown, and of which questions."""
+    power = "" if finding.mde is None else f"smallest detectable {finding.mde:.2%}"
+    return "; ".join(filter(None, (finding.reason, power, questions_text(finding.questions))))
+
+
+def verdict_counts(judgement: Judgement) -> str:
+    """How many findings have each verdict, the heaviest first."""
+    counts = {verdict: len(judgement.with_verdict(verdict)) for verdict in BY_WEIGHT}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
 
 
 def class_counts(difference: Difference) -> str:
     """How many turns are the same, part at near-ties, and part by a fault."""
     rare = [kind for kind in NOT_PAIRED if difference.count(kind)]
     return ", ".join(f"{difference.count(kind)} {kind}" for kind in (*COMPARED, *rare))
+
+
+def difference_text(row: Row, difference: Difference) -> str:
+    """A cell and arm against another: who is the same, and who parted."""
+    parts = [
+        f"{difference.count('identical')} of {len(difference.pairs)} turns identical",
+        f"{difference.count('near-tie')} near-ties",
+        f"{difference.num_same_output} same output",
+    ]
+    parts += [f"{difference.count(kind)} {kind}" for kind in NOT_PAIRED if difference.count(kind)]
+    if difference.p_value is not None and difference.p_value < 1:
+        parts.append(f"p(shorter) {cell_text(difference.p_value, 'p')}")
+    return f"{row.cell_id} {row.arm} against {difference.against}: {', '.join(parts)}"
+
+
+def passes_text(ratio: RatioEstimate | None) -> str | None:
+    """The throughput over passes, and what they could have shown; None without an interval."""
+    if ratio is None or ratio.half_width is None or ratio.mde is None:
+        return None
+    change = cell_text(Interval(ratio.change, ratio.half_width), "change")
+    return f"over {ratio.passes} passes {change}, smallest detectable {ratio.mde:.2%}"
+
+
+def why_text(row: Row) -> str | None:
+    """Classes of the turns; for a fault arm also what the cache without the fault does better."""
+    parts = [class_counts(row.difference)] if row.difference else []
+    other = other_difference(row)
+    if other is not None:
+        change, p_value = number(other.acceptance, SHARE), cell_text(other.p_value, "p")
+        parts.append(f"against {other.against} {change}, p(shorter) {p_value}")
+    return "; ".join(parts) or None
+
+
+def leads_text(parting: Parting) -> str:
+    """How clear a choice was: the smaller lead of the two, and both together: `0.094, 0.56`."""
+    if not isfinite(parting.gap):
+        return "other draft length"  # there were no two logits
+    return f"{parting.gap:.2g}, {parting.swing:.2g}"
+
+
+def parting_text(pair: Pair) -> str:
+    """A turn that parts, and where."""
+    parting = pair.parting
+    where = (
+        ""
+        if parting is None
+        else (
+            f": {parting.side} at step {parting.step}, position {parting.position}, "
+            f"{LEADS} {leads_text(parting)}"
+        )
+    )
+    return f"{pair.kind}: question {pair.question_id} turn {pair.turn + 1}{where}"
+
+
+def changed_counters(difference: Difference) -> str:
+    """`verify_steps 390 -> 394 (+1.0%)`, for every exact counter that is not the same."""
+    parts = []
+    for name in COUNTERS:
+        before, after = getattr(difference.other_counts, name), getattr(difference.counts, name)
+        if before is not None and after is not None and before != after:
+            change = f" ({relative_change(before, after):{SHORT_SHARE}})" if before else ""
+            parts.append(f"{name} {before} -> {after}{change}")
+    return ", ".join(parts)
+
+
+def noise_text(noise: Noise) -> str:
+    """Acceptance lengths of identical passes, and the questions that flipped."""
+    lengths = [f"{length:.4f} ({count} x)" for length, count in noise.lengths]
+    flipped = f"; flipped: {first_few(noise.flipped)}" if noise.flipped else ""
+    return f"acceptance length {first_few(lengths)}{flipped}"
 
 
 def throughput_text(difference: Difference) -> str:
@@ -93,7 +273,7 @@ def throughput_text(difference: Difference) -> str:
         shown = number(difference.throughput, SHARE)
         return shown if shown == NO_VALUE else f"{shown} (no pairs of passes, no interval)"
     change = number(ratio.change, SHARE)
-    passes = "1 pass" if ratio.passes == 1 else f"{ratio.passes} passes"
+    passes = several(ratio.passes, "pass")
     width = number(ratio.half_width, ".2%")
     if width == NO_VALUE:
         return f"{change} ({passes}, no interval)"
@@ -154,3 +334,24 @@ def commit_text(run: MeasuredRun) -> str:
 def fact_text(value: Any) -> str:
     """A fact from the run's files; `n/a` where it is not known."""
     return UNKNOWN if value is None else str(value)
+
+
+def short_names(cells: Sequence[str]) -> tuple[list[str], str]:
+    """The parts of the cells' names that differ, and the parts that all share.
+
+    Of names with unequal numbers of parts only the leading ones are looked at, and each keeps its
+    last one. A single name stays as it is.
+    """
+    parts = [cell.split("-") for cell in cells]
+    if len(cells) < 2:
+        return list(cells), ""
+    if len({len(part) for part in parts}) > 1:
+        shortest = min(len(part) for part in parts) - 1
+        columns = zip(*(part[:shortest] for part in parts), strict=True)
+        leading = [column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns)]
+        return ["-".join(part[len(leading) :]) for part in parts], "-".join(leading)
+    is_shared = [len(set(column)) == 1 for column in zip(*parts, strict=True)]
+    own = ["-".join(p for p, s in zip(part, is_shared, strict=True) if not s) for part in parts]
+    if not all(own):
+        return list(cells), ""
+    return own, "-".join(p for p, s in zip(parts[0], is_shared, strict=True) if s)

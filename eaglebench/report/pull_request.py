@@ -7,27 +7,22 @@ from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.verdict import BY_WEIGHT
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import markdown_text, one_line
-from eaglebench.report.paste import paste_lines
+from eaglebench.report.markdown import bullets, pipe_table
 from eaglebench.report.phrases import (
+    AL_SGLANG,
     LENGTH,
-    NO_VALUE,
-    SHARE,
-    class_counts,
     environment_line,
     finding_text,
     heaviest_first,
-    number,
-    other_difference,
-    p_text,
+    paste_lines,
     row_verdict,
     split_text,
-    throughput_text,
     verdict_words,
     workload_text,
 )
-from eaglebench.report.pipe_table import pipe_table
+from eaglebench.report.row_tables import judged_table
 from eaglebench.report.rows import Row
-from eaglebench.report.run_tables import run_tables
+from eaglebench.report.wider_tables import wider_tables
 
 SHOWN_CELLS = 12
 """A comment of GitHub's ends at 65536 characters."""
@@ -35,19 +30,11 @@ SHOWN_TABLES = 6
 SHOWN_ROWS = 40
 SHOWN_FINDINGS = 10
 SHOWN_NOTES = 10
-LENGTHS = (
-    f"{LENGTH}; `Acceptance length` of the `#questions` lines = output tokens / verify steps, as "
-    "SGLang's `bench_sglang_eagle.py` prints it"
+LENGTHS = f"{LENGTH}; `Acceptance length` of the `#questions` lines = {AL_SGLANG}"
+SHOWN_COLUMNS = (
+    *("arm", "acceptance length", f"length against {BASELINE_ARM}"),
+    *(f"throughput against {BASELINE_ARM}", "verdict", "why"),
 )
-HEADER = (
-    "arm",
-    "acceptance length",
-    f"against {BASELINE_ARM}",
-    f"throughput against {BASELINE_ARM}",
-    "verdict",
-    "why",
-)
-ALIGNMENT = "lrrrll"
 
 
 def render_pull_request(document: ReportDocument) -> str:
@@ -57,8 +44,8 @@ def render_pull_request(document: ReportDocument) -> str:
         _block(paste_lines(document.rows)),
         *_cells(document),
         *_tables(document),
-        _bullets(_findings(document)),
-        _bullets(_notes(document)),
+        bullets(_findings(document)),
+        bullets(_notes(document)),
         f"environment: {markdown_text(environment_line(document.run))}",
         LENGTHS,
     ]
@@ -91,9 +78,8 @@ def _cells(document: ReportDocument) -> list[str]:
     for cell_id in [cell_id for cell_id in cells if cell_id in heaviest]:
         if len(cells) > 1:
             parts.append(f"**{markdown_text(cell_id)}**")
-        table = [_cells_of(document, row) for row in cells[cell_id]]
-        parts.append(pipe_table(HEADER, table, ALIGNMENT))
-        parts.append(_bullets(_splits(cells[cell_id])))
+        parts.append(pipe_table(judged_table(document, cells[cell_id], *SHOWN_COLUMNS)))
+        parts.append(bullets(_splits(cells[cell_id])))
     if len(cells) > SHOWN_CELLS:
         hidden = len(cells) - SHOWN_CELLS
         parts.append(f"Tables of {hidden} more cells, with no heavier verdict: see the report.")
@@ -103,13 +89,11 @@ def _cells(document: ReportDocument) -> list[str]:
 def _tables(document: ReportDocument) -> list[str]:
     """Draft shapes, allocation and faults, as far as the run has them."""
     parts = []
-    tables = run_tables(document)
+    tables = wider_tables(document)
     for table in tables[:SHOWN_TABLES]:
-        shown = pipe_table(table.columns, table.rows[:SHOWN_ROWS], table.alignment)
-        parts += [f"**{markdown_text(table.caption)}**", shown]
-        parts.append(_bullets(_more(table.remarks, len(table.rows) - SHOWN_ROWS, "rows")))
-    parts += _more((), len(tables) - SHOWN_TABLES, "tables")
-    return parts
+        parts += [f"**{markdown_text(table.title)}**", pipe_table(table, SHOWN_ROWS)]
+        parts.append(bullets(_more(table.remarks, len(table.rows) - SHOWN_ROWS, "rows")))
+    return [*parts, *_more((), len(tables) - SHOWN_TABLES, "tables")]
 
 
 def _more(lines: Sequence[str], hidden: int, what: str) -> list[str]:
@@ -119,28 +103,6 @@ def _more(lines: Sequence[str], hidden: int, what: str) -> list[str]:
 def _weight(document: ReportDocument, rows: Sequence[Row]) -> int:
     verdicts = [row_verdict(document, row) for row in rows]
     return min((BY_WEIGHT.index(v) for v in verdicts if v is not None), default=len(BY_WEIGHT))
-
-
-def _cells_of(document: ReportDocument, row: Row) -> list[str]:
-    difference = row.difference
-    return [
-        row.arm,
-        number(row.counts.acceptance_length, ".3f"),
-        number(difference.acceptance, SHARE) if difference else NO_VALUE,
-        throughput_text(difference) if difference else NO_VALUE,
-        row_verdict(document, row) or NO_VALUE,
-        _why(row),
-    ]
-
-
-def _why(row: Row) -> str:
-    """Classes of the turns; for a fault arm also what the cache without the fault does better."""
-    parts = [class_counts(row.difference)] if row.difference else []
-    other = other_difference(row)
-    if other is not None:
-        change = number(other.acceptance, SHARE)
-        parts.append(f"against {other.against} {change}, p(shorter) {p_text(other.p_value)}")
-    return "; ".join(parts) or NO_VALUE
 
 
 def _splits(rows: Sequence[Row]) -> list[str]:
@@ -165,7 +127,3 @@ def _notes(document: ReportDocument) -> list[str]:
 def _cut(lines: list[str], limit: int) -> list[str]:
     hidden = len(lines) - limit
     return [*lines[:limit], f"and {hidden} more"] if hidden > 0 else lines
-
-
-def _bullets(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {markdown_text(line)}" for line in lines)

@@ -15,6 +15,11 @@ from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 
 CACHE = "radix"
 """What a fault arm is also compared with: the same cache without the fault."""
+ROW_VALUES = (
+    *("cell_id", "arm", "num_questions", "num_asked", "num_failed", *Counters.names(), "emitted"),
+    *("acceptance_length", "al_sglang", "al_vllm", "tokens_per_s", "occupancy"),
+)
+"""Names of what a row holds, beside lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +47,15 @@ class Row:
         """Against `no-cache`; None for `no-cache` itself and where it did not run."""
         return next((d for d in self.differences if d.against == BASELINE_ARM), None)
 
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens delivered a second; None where nothing was timed."""
+        return self.speed.tokens_per_s if self.speed else None
+
     def as_dict(self) -> dict[str, Any]:
-        """Flat values for CSV and JSON."""
-        return {
-            "cell_id": self.cell_id,
-            "arm": self.arm,
-            "num_questions": self.num_questions,
-            "num_asked": self.num_asked,
-            "num_failed": self.num_failed,
-            **self.counts.as_dict(),
-            "acceptance_length": self.counts.acceptance_length,
-            "al_sglang": self.counts.al_sglang,
-            "al_vllm": self.counts.al_vllm,
-            "tokens_per_s": self.speed.tokens_per_s if self.speed else None,
-            "occupancy": self.occupancy,
-        }
+        """`ROW_VALUES`, for CSV, JSON and data frames."""
+        holders = {name: self.counts if hasattr(self.counts, name) else self for name in ROW_VALUES}
+        return {name: getattr(holder, name) for name, holder in holders.items()}
 
 
 def make_rows(
@@ -114,11 +113,3 @@ def _compared_with(arm: str) -> tuple[str, ...]:
     if arm == BASELINE_ARM:
         return ()
     return (BASELINE_ARM, CACHE) if arm in FAULT_ARMS else (BASELINE_ARM,)
-
-
-def questions_answered(row: Row) -> str:
-    """`10`, or `7 of 10 (3 turns failed)`."""
-    if not row.num_failed:
-        return f"{row.num_questions}"
-    turns = "turn" if row.num_failed == 1 else "turns"
-    return f"{row.num_questions} of {row.num_asked} ({row.num_failed} {turns} failed)"

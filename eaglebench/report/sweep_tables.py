@@ -1,25 +1,24 @@
 """Draft shapes side by side: chains by length, and every shape with what a step costs."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import exp, expm1
+from operator import attrgetter
 
 from eaglebench.records.knobs import DraftKnobs
-from eaglebench.report.phrases import NO_VALUE, number
-from eaglebench.report.text_table import TextTable
+from eaglebench.report.phrases import AL_VLLM, LENGTH, SHORT_SHARE, Interval
+from eaglebench.report.row_tables import RUN_COLUMNS, length_column
+from eaglebench.report.table import Column, Table, make_table
 from eaglebench.stats.sweep import Fastest, Sweep, SweptCell
-from eaglebench.stats.throughput import RatioEstimate
 
-LENGTHS = (
-    "al_vllm = 1 + accepted drafts before cutting / verify steps that carried drafts, as vLLM prints "
-    "it; accept. length = tokens delivered by verify steps / verify steps"
-)
+LENGTHS = f"al_vllm = {AL_VLLM}; {LENGTH}"
 UNREPEATED = (
     "cells ran one after the other, so there is no interval, and a machine that was slower for a "
     "while looks like a slower cell; --passes 8 would tell"
 )
 
 
-def sweep_tables(sweeps: Sequence[Sweep]) -> list[TextTable]:
+def sweep_tables(sweeps: Sequence[Sweep]) -> list[Table]:
     """For each sweep the table over K, where there is more than one, and that of all shapes."""
     tables = []
     for number_of, sweep in enumerate(sweeps, start=1):
@@ -57,8 +56,8 @@ def fastest_text(sweep: Sweep) -> str | None:
         return text
     acceptance, rate, share = fastest.log_factors
     return (
-        f"{text}: acceptance {expm1(acceptance):+z.1%}, a step costs {expm1(-rate):+z.1%}, "
-        f"share of time spent decoding {expm1(share):+z.1%}"
+        f"{text}: acceptance {expm1(acceptance):{SHORT_SHARE}}, a step costs {expm1(-rate):{SHORT_SHARE}}, "
+        f"share of time spent decoding {expm1(share):{SHORT_SHARE}}"
     )
 
 
@@ -73,80 +72,51 @@ def certainty_text(fastest: Fastest) -> str:
     return f"{passes} it is not told apart from: {names}"
 
 
-def _chains(sweep: Sweep, name: str, where: str) -> TextTable:
-    return TextTable(
-        id=name,
-        caption=f"Chains of K drafts ({where})",
-        columns=(
-            *("K", "verify steps", "drafted", "accepted", "al_vllm", "by position"),
-            *("accept. length", "token/s"),
-        ),
-        rows=tuple(
-            (
-                str(chain.draft.num_steps),
-                number(chain.counts.verify_steps, "d"),
-                number(chain.counts.drafted, "d"),
-                number(chain.counts.accepted, "d"),
-                number(chain.counts.al_vllm, ".3f"),
-                " ".join(f"{share:.2f}" for share in chain.by_position) or NO_VALUE,
-                number(chain.counts.acceptance_length, ".3f"),
-                _rate(chain),
-            )
-            for chain in sweep.chains
-        ),
-        alignment="r" * 8,
-        remarks=(LENGTHS,),
-    )
+def _rate(cell: SweptCell) -> Interval | None:
+    return Interval(cell.speed.tokens_per_s, cell.rate_half_width) if cell.speed else None
 
 
-def _shapes(sweep: Sweep, name: str, where: str) -> TextTable:
-    remarks = []
-    if sweep.fastest is not None:
-        remarks = [str(fastest_text(sweep)), certainty_text(sweep.fastest)]
-    return TextTable(
-        id=name,
-        caption=f"Draft shapes ({where})",
-        columns=(
-            *("steps", "top-k", "draft tokens", "accept. length", "ms a step", "token/s"),
-            f"against {shape_text(sweep.reference.draft)}",
-            "note",
-        ),
-        rows=tuple(
-            (
-                str(cell.draft.num_steps),
-                str(cell.draft.eagle_topk),
-                str(cell.draft.num_draft_tokens),
-                number(cell.counts.acceptance_length, ".3f"),
-                number(cell.step_ms, ".2f"),
-                _rate(cell),
-                _against(cell.ratio),
-                _mark(cell, sweep),
-            )
-            for cell in sweep.cells
-        ),
-        alignment="r" * 7 + "l",
-        remarks=tuple(remarks),
-    )
-
-
-def _rate(cell: SweptCell) -> str:
-    if cell.speed is None:
-        return NO_VALUE
-    shown = f"{cell.speed.tokens_per_s:.2f}"
-    if cell.rate_half_width is None:
-        return shown
-    return f"{shown} +- {cell.rate_half_width:.1%}"
-
-
-def _against(ratio: RatioEstimate | None) -> str:
+def _against(cell: SweptCell) -> Interval | None:
     """A throughput ratio, with its interval where there were passes to make one from."""
-    if ratio is None:
-        return NO_VALUE
-    shown = f"{exp(ratio.log_ratio):.3f}x"
-    return shown if ratio.half_width is None else f"{shown} +- {ratio.half_width:.1%}"
+    ratio = cell.ratio
+    return Interval(exp(ratio.log_ratio), ratio.half_width) if ratio else None
 
 
-def _mark(cell: SweptCell, sweep: Sweep) -> str:
+_LENGTH = length_column(attrgetter("counts.acceptance_length"))
+_RATE = Column("token/s", _rate, "brief")
+
+
+def _knob(heading: str, name: str) -> Column:
+    return Column(heading, attrgetter(f"draft.{name}"), "count")
+
+
+def _chains(sweep: Sweep, name: str, where: str) -> Table:
+    columns = (
+        _knob("K", "num_steps"),
+        RUN_COLUMNS["verify steps"],
+        *(Column(n, attrgetter(f"counts.{n}"), "count") for n in ("drafted", "accepted")),
+        *(RUN_COLUMNS["al_vllm"], RUN_COLUMNS["by position"], _LENGTH, _RATE),
+    )
+    title = f"Chains of K drafts ({where})"
+    return make_table(columns, sweep.chains, name=name, title=title, remarks=(LENGTHS,))
+
+
+def _shapes(sweep: Sweep, name: str, where: str) -> Table:
+    columns = (
+        *(_knob("steps", "num_steps"), _knob("top-k", "eagle_topk")),
+        *(_knob("draft tokens", "num_draft_tokens"), _LENGTH),
+        *(Column("ms a step", attrgetter("step_ms"), "brief"), _RATE),
+        Column(f"against {shape_text(sweep.reference.draft)}", _against, "factor"),
+        Column("note", partial(_mark, sweep)),
+    )
+    remarks: tuple[str, ...] = ()
+    if sweep.fastest is not None:
+        remarks = (str(fastest_text(sweep)), certainty_text(sweep.fastest))
+    title = f"Draft shapes ({where})"
+    return make_table(columns, sweep.cells, name=name, title=title, remarks=remarks)
+
+
+def _mark(sweep: Sweep, cell: SweptCell) -> str:
     fastest = sweep.fastest
     marks = []
     if fastest is not None and cell is fastest.cell:

@@ -1,165 +1,197 @@
-"""The run as a table in a terminal, and what has to be said under it."""
+"""Tables and sentences in a terminal: the one format that knows how to draw there."""
 
-from collections.abc import Sequence
-from math import expm1
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Drawn
 from rich.text import Text
 
 from eaglebench.records.knobs import BASELINE_ARM
-from eaglebench.report.leads import LEADS, leads_text
-from eaglebench.report.paste import paste_lines
-from eaglebench.report.phrases import SHARE, SHORT_SHARE, number
+from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.verdict import Judgement
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.judgement_table import telling, verdicts_table
+from eaglebench.report.phrases import (
+    BY_POSITION,
+    LENGTH,
+    NO_VALUE,
+    SHARE,
+    SHORT_SHARE,
+    changed_counters,
+    difference_text,
+    noise_text,
+    number,
+    parting_text,
+    passes_text,
+    paste_lines,
+    split_text,
+    verdict_counts,
+)
+from eaglebench.report.row_tables import RUN_COLUMNS
 from eaglebench.report.rows import Row
-from eaglebench.report.text_table import TextTable
+from eaglebench.report.side_by_side import (
+    PairedRow,
+    TokenText,
+    explanation,
+    noise_table,
+    parted_position,
+    runs_pair_table,
+    steps_table,
+    turn_text,
+)
+from eaglebench.report.table import Column, Table, make_table
+from eaglebench.report.wider_tables import wider_tables
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.pairing import NOT_PAIRED
+from eaglebench.stats.noise import Noise
+from eaglebench.stats.pairing import Pair
+from eaglebench.stats.tau import Tau
 
 WIDE = 120
 SHOWN_PAIRS = 8
+SHOWN_FINDINGS = 60
 HEAD_WIDTH = 10
 WORD_WIDTH = 12
 """Words up to this long stay on one line; numbers next to them give way."""
+STYLES: Mapping[str, str] = {
+    "PASS": "green",
+    "REGRESSED": "bold red",
+    "IMPROVED": "cyan",
+    "INCONCLUSIVE": "yellow",
+    "NOT_COMPARABLE": "magenta",
+    "FAILED": "bold red",
+}
 
 
-def render_run(
-    rows: Sequence[Row],
-    console: Console,
-    *,
-    title: str,
-    notes: Sequence[str] = (),
-    tables: Sequence[TextTable] = (),
-) -> None:
+def render_run(document: ReportDocument, console: Console, *, title: str) -> None:
     """Print a table a cell, the differences, tables over the cells, notes, the lines to paste."""
-    is_wide = console.width >= WIDE
+    rows, is_wide = document.rows, console.width >= WIDE
     for cell_id in dict.fromkeys(row.cell_id for row in rows):
         of_cell = [row for row in rows if row.cell_id == cell_id]
-        console.print(_table(of_cell, f"{title} - {cell_id}", is_wide=is_wide))
-    console.print(
-        "accept. length = tokens delivered by verify steps / verify steps (prefill's token not "
-        "counted); by position = share of verify steps that accepted draft 1, 2, ...",
-        style="dim",
-    )
+        columns = _run_columns(is_wide=is_wide)
+        _draw(make_table(columns, of_cell, title=f"{title} - {cell_id}"), console)
+    console.print(Text(f"{LENGTH}; {BY_POSITION}", style="dim"))
     for row in rows:
         for difference in row.differences:
             _print_difference(row, difference, console)
-    for table in tables:
-        _print_table(table, console)
-    for note in notes:
-        console.print(Text(f"note: {note}", style="yellow"))
+    for table in wider_tables(document):
+        _draw(table, console)
+    _print_notes(document.notes, console)
     console.print()
     for line in paste_lines(rows):
-        console.print(line, soft_wrap=True, highlight=False)
+        console.print(Text(line), soft_wrap=True)
 
 
-def _table(rows: Sequence[Row], title: str, *, is_wide: bool) -> Table:
-    table = Table(title=title, title_justify="left", pad_edge=False)
-    table.add_column("arm", no_wrap=True)
-    table.add_column("accept.\nlength", justify="right")
-    table.add_column("by position", justify="right")
-    table.add_column("token/s", justify="right")
-    if is_wide:
-        table.add_column("verify\nsteps", justify="right")
-        table.add_column("cached\ntokens", justify="right")
-        table.add_column("prefilled\ntokens", justify="right")
-        table.add_column("pages\ntaken", justify="right")
-    else:
-        table.add_column("steps /\ncached", justify="right")
-    table.add_column(f"against {BASELINE_ARM}\nlength, token/s", justify="right", no_wrap=True)
+def render_judgement(judgement: Judgement, console: Console) -> None:
+    """Print findings, the heaviest first, and the verdict over all of them."""
+    shown = telling(judgement)
+    _draw(verdicts_table(shown[:SHOWN_FINDINGS], is_wide=console.width >= WIDE), console)
+    _print_hidden(len(shown) - SHOWN_FINDINGS, console)
+    _print_notes(judgement.notes, console)
+    counts = verdict_counts(judgement) or "nothing judged"
+    console.print(Text(judgement.verdict, style=STYLES[judgement.verdict]), end=" ")
+    console.print(Text(f"{judgement.candidate} against {judgement.baseline}: {counts}"))
+
+
+def render_run_pair(rows: Sequence[PairedRow], console: Console, *, title: str) -> None:
+    """Print lengths, tiers and every exact counter that changed."""
+    is_wide = console.width >= WIDE
+    _draw(runs_pair_table(rows, title, is_wide=is_wide), console)
     for row in rows:
-        table.add_row(*_cells(row, is_wide=is_wide))
-    return table
+        changed = changed_counters(row.difference)
+        if changed and not is_wide:
+            console.print(Text(f"{row.cell_id} {row.arm}: {changed}"))
 
 
-def _cells(row: Row, *, is_wide: bool) -> list[str]:
-    counts = row.counts
-    positions = " ".join(f"{share:.2f}" for share in row.by_position) or "-"
-    cells = [
-        row.arm,
-        number(counts.acceptance_length, ".3f"),
-        positions,
-        number(row.speed.tokens_per_s if row.speed else None, ".2f"),
-    ]
-    if is_wide:
-        cells += [
-            number(counts.verify_steps, "d"),
-            number(counts.cached_tokens, "d"),
-            number(counts.prefill_tokens_computed, "d"),
-            number(counts.pages_allocated, "d"),
+def render_steps(
+    mine: MeasuredTurn,
+    other: MeasuredTurn | None,
+    pair: Pair | None,
+    tau: Tau,
+    *,
+    console: Console,
+    text: TokenText,
+) -> None:
+    """Print the steps of a turn in two arms, the first one that differs marked, and why it does."""
+    console.print(Text(turn_text(mine, other)))
+    _draw(steps_table(mine, other, text), console, marked=parted_position(mine, pair))
+    if other is not None and pair is not None:
+        console.print(Text(explanation(pair, other.arm, tau)))
+
+
+def render_noise(found: Sequence[tuple[str, Noise]], console: Console) -> None:
+    """Print one line a dtype, cell and arm, then the lengths and the questions that flipped."""
+    _draw(noise_table(found), console)
+    for dtype, noise in found:
+        console.print(Text(f"{dtype} {noise.cell_id} {noise.arm}: {noise_text(noise)}"))
+
+
+def _run_columns(*, is_wide: bool) -> list[Column]:
+    names = ["arm", "acceptance length", "by position", "token/s"]
+    counts = ["verify steps", "cached tokens", "prefilled tokens", "pages taken"]
+    columns = [RUN_COLUMNS[name] for name in names + counts * is_wide]
+    if not is_wide:
+        columns.append(Column("steps / cached", _steps_and_cached, is_right=True))
+    heading = f"against {BASELINE_ARM}\nlength, token/s"
+    return [*columns, Column(heading, _against, is_right=True, short=heading)]
+
+
+def _steps_and_cached(row: Row) -> str:
+    return f"{number(row.counts.verify_steps, 'd')}\n{number(row.counts.cached_tokens, 'd')}"
+
+
+def _against(row: Row) -> str:
+    found = row.difference
+    if found is None:
+        return NO_VALUE
+    return f"{number(found.acceptance, SHARE)}, {number(found.throughput, SHORT_SHARE)}"
+
+
+def _draw(shown: Table, console: Console, *, marked: object = None) -> None:
+    """Place a table; the row that begins with `marked` stands out."""
+    drawn = Drawn(
+        title=Text(shown.title) if shown.title else None, title_justify="left", pad_edge=False
+    )
+    texts = shown.texts
+    for place, column in enumerate(shown.columns):
+        longest = max((len(row[place]) for row in texts), default=0)
+        head = fill(column.heading, HEAD_WIDTH, break_long_words=False, break_on_hyphens=False)
+        drawn.add_column(
+            Text(column.short or head),
+            justify="right" if column.letter == "r" else "left",
+            overflow="fold",
+            no_wrap=column.form == "verdict" or (column.letter == "l" and longest <= WORD_WIDTH),
+        )
+    for row, values in zip(texts, shown.rows, strict=True):
+        cells = zip(row, shown.columns, strict=True)
+        styled = [
+            Text(text, STYLES.get(text, "") if c.form == "verdict" else "") for text, c in cells
         ]
-    else:
-        cells.append(f"{number(counts.verify_steps, 'd')}\n{number(counts.cached_tokens, 'd')}")
-    return [*cells, _against(row.difference)]
-
-
-def _against(difference: Difference | None) -> str:
-    if difference is None:
-        return "-"
-    length = number(difference.acceptance, SHARE)
-    throughput = number(difference.throughput, SHORT_SHARE)
-    return f"{length}, {throughput}"
+        is_marked = marked is not None and values[0] == marked
+        drawn.add_row(*styled, style="bold red" if is_marked else None)
+    console.print(drawn)
+    for remark in shown.remarks:
+        console.print(Text(remark))
 
 
 def _print_difference(row: Row, difference: Difference, console: Console) -> None:
     """Who is the same, who parted, and where the throughput went."""
-    total = len(difference.pairs)
-    parts = [
-        f"{difference.count('identical')} of {total} turns identical",
-        f"{difference.count('near-tie')} near-ties",
-        f"{difference.num_same_output} same output",
-    ]
-    parts += [f"{difference.count(kind)} {kind}" for kind in NOT_PAIRED if difference.count(kind)]
-    if difference.p_value is not None and difference.p_value < 1:
-        parts.append(f"p(shorter) = {difference.p_value:.4f}")
-    name = f"{row.cell_id} {row.arm}"
-    console.print(f"{name} against {difference.against}: {', '.join(parts)}", highlight=False)
-    if difference.log_ratio is not None:
-        acceptance, rate, share = (f"{expm1(part):{SHORT_SHARE}}" for part in difference.log_ratio)
-        console.print(
-            f"  throughput = acceptance {acceptance} x step rate {rate} x decode share {share}",
-            highlight=False,
-        )
-    ratio = difference.ratio
-    if ratio is not None and ratio.half_width is not None and ratio.mde is not None:
-        console.print(
-            f"  over {ratio.passes} passes {ratio.change:{SHARE}} +- {ratio.half_width:.2%}, smallest "
-            f"detectable {ratio.mde:.2%}",
-            highlight=False,
-        )
-    _print_partings(difference, console)
-
-
-def _print_partings(difference: Difference, console: Console) -> None:
+    console.print(Text(difference_text(row, difference)))
+    for line in filter(None, (split_text(difference), passes_text(difference.ratio))):
+        console.print(Text(f"  {line}"))
     faults = [p for p in difference.pairs if p.kind in {"draft-state", "target-state"}]
     ties = [p for p in difference.pairs if p.kind == "near-tie"]
     for pair in (faults + ties)[:SHOWN_PAIRS]:
-        where = ""
-        if pair.parting is not None:
-            parting = pair.parting
-            where = f": {parting.side} at step {parting.step}, position {parting.position}, "
-            where += f"{LEADS} {leads_text(parting)}"
         style = "bold red" if pair in faults else "dim"
-        line = f"  {pair.kind}: question {pair.question_id} turn {pair.turn + 1}{where}"
-        console.print(Text(line, style=style))
-    hidden = len(faults) + len(ties) - SHOWN_PAIRS
-    if hidden > 0:
-        console.print(f"  and {hidden} more", style="dim")
+        console.print(Text(f"  {parting_text(pair)}", style=style))
+    _print_hidden(len(faults) + len(ties) - SHOWN_PAIRS, console, indent="  ")
 
 
-def _print_table(shown: TextTable, console: Console) -> None:
-    table = Table(title=shown.caption, title_justify="left", pad_edge=False)
-    texts = zip(*shown.rows, strict=True)
-    for name, letter, column in zip(shown.columns, shown.alignment, texts, strict=True):
-        table.add_column(
-            fill(name, HEAD_WIDTH, break_long_words=False),
-            justify="right" if letter == "r" else "left",
-            overflow="fold",
-            no_wrap=letter == "l" and max(map(len, column)) <= WORD_WIDTH,
-        )
-    for row in shown.rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
-    for remark in shown.remarks:
-        console.print(Text(remark))
+def _print_hidden(count: int, console: Console, indent: str = "") -> None:
+    if count > 0:
+        console.print(Text(f"{indent}and {count} more", style="dim"))
+
+
+def _print_notes(notes: Sequence[str], console: Console) -> None:
+    for note in notes:
+        console.print(Text(f"note: {note}", style="yellow"))

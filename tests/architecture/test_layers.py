@@ -39,6 +39,8 @@ TORCH_ALLOWED = (
 MAKES_HEADS = ("cli/heads_command.py", "cli/train_head_command.py")
 HEAVY = {"torch", "transformers"}
 MEASURED = ("kv", "model", "spec", "engine")
+DRAWS = ("report/terminal.py", "cli/")
+"""Where a terminal is drawn in."""
 
 
 def forbidden_imports(source: Source) -> list[str]:
@@ -76,6 +78,17 @@ def heavy_imports(source: Source) -> list[str]:
         f"{source.name}:{item.line} imports {item.module}"
         for item in imports_of(source.tree)
         if item.module.split(".")[0] in HEAVY
+    ]
+
+
+def drawing_imports(source: Source) -> list[str]:
+    """Imports of rich where no terminal is drawn in."""
+    if source.inner_name.startswith(DRAWS):
+        return []
+    return [
+        f"{source.name}:{item.line} imports {item.module}"
+        for item in imports_of(source.tree)
+        if item.module.split(".")[0] == "rich"
     ]
 
 
@@ -136,6 +149,11 @@ def test_torch_stays_below_its_line() -> None:
     assert [line for source in sources("eaglebench") for line in heavy_imports(source)] == []
 
 
+def test_only_the_terminal_format_draws() -> None:
+    """Tables are values; `report/terminal.py` and the command line alone know rich."""
+    assert [line for source in sources("eaglebench") for line in drawing_imports(source)] == []
+
+
 def test_the_measured_part_reads_no_clock_of_its_own() -> None:
     """Time reaches the engine as a `Clock`, so that tests and replays decide what time it is."""
     found = [
@@ -178,6 +196,7 @@ def test_imports_are_absolute() -> None:
         ("eaglebench/cli/x.py", "from eaglebench import training", training_imports),
         ("eaglebench/store/x.py", "def f():\n    from torch import nn", heavy_imports),
         ("eaglebench/kv/keys.py", "import torch.nn", heavy_imports),
+        ("eaglebench/report/x.py", "def f():\n    from rich.table import Table", drawing_imports),
         ("eaglebench/kv/x.py", "from eaglebench.kv.pages import _runs", private_imports),
     ],
 )

@@ -19,7 +19,7 @@ import pytest
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.html import render_html
-from eaglebench.report.html_tables import partings_table
+from eaglebench.report.row_tables import partings_table
 from tests.html_documents import (
     ODD,
     make_document,
@@ -234,7 +234,7 @@ def test_filters_hide_rows(drive: Drive, document: ReportDocument, *, has_charts
         page = re.sub(r'(id="chart-library">).*?(</script>)', r"\1\2", page, flags=re.DOTALL)
         assert len(page) < 200_000
     seen = drive(page, FILTERS, has_charts=has_charts)
-    partings = partings_table(document.rows).rows
+    partings = partings_table(document.rows).texts
     everything = [2, len(document.rows), len(partings)]
     unigram = [row for row in partings if row[3] == "unigram"]
     drafts = [row for row in unigram if row[6] == "draft-state"]

@@ -1,5 +1,6 @@
 """Texts made safe."""
 
+from operator import itemgetter
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eaglebench.report.escaping import markdown_text, one_line, xml_text
-from eaglebench.report.pipe_table import pipe_table
+from eaglebench.report.markdown import pipe_table
+from eaglebench.report.table import Column, make_table
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -51,7 +53,8 @@ def test_any_text_fits_into_xml(text: str) -> None:
 @given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), min_size=1, max_size=4))
 def test_any_texts_make_a_table(rows: list[tuple[str, str]]) -> None:
     """As many lines as rows, with as many borders as the head."""
-    lines = pipe_table(("name", "value"), rows, "lr").splitlines()
+    columns = (Column("name", itemgetter(0)), Column("value", itemgetter(1), is_right=True))
+    lines = pipe_table(make_table(columns, rows)).splitlines()
 
     assert len(lines) == 2 + len(rows)
     for line in lines:

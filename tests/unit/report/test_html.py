@@ -12,8 +12,7 @@ from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.html import render_html
-from eaglebench.report.html_tables import HtmlTable, partings_table, runs_table
-from eaglebench.report.paste import paste_lines
+from eaglebench.report.phrases import paste_lines
 from tests.html_documents import ARMS, ODD, make_document, make_run, many_cells, renamed
 
 MAX_PAGE_BYTES = 7_000_000
@@ -129,12 +128,12 @@ def test_the_sections_stand_in_order(page: str) -> None:
         'data-chart="matrix"',
         'data-chart="split"',
         '<table id="partings-table"',
-        '<table id="environment-exact"',
-        '<table id="environment-timing"',
-        '<table id="environment-info"',
-        '<table id="model-facts"',
-        '<table id="options"',
-        '<table id="git"',
+        '<table id="environment-exact-table"',
+        '<table id="environment-timing-table"',
+        '<table id="environment-info-table"',
+        '<table id="model-facts-table"',
+        '<table id="options-table"',
+        '<table id="git-table"',
         'id="notes"',
     ]
     places = [page.index(mark) for mark in marks]
@@ -162,7 +161,7 @@ def test_heaviest_finding_comes_first(parsed: PageText) -> None:
         "unigram",
         "throughput",
         "slower than allowed",
-        "-3.12% ± 1.23%",
+        "-3.12% +- 1.23%",
         "2.01%",
         "matched",
         "draft, target",
@@ -185,20 +184,17 @@ def test_notes_of_both_kinds_are_shown(parsed: PageText) -> None:
     assert "Notes (2)" in parsed.text
 
 
-@pytest.mark.parametrize("make_table", [runs_table, partings_table])
 def test_long_tables_are_cut_and_counted(
-    make_table: Any, run: MeasuredRun, monkeypatch: pytest.MonkeyPatch
+    run: MeasuredRun, parsed: PageText, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table says how many rows it left out."""
-    rows = make_document(run).rows
-    whole: HtmlTable = make_table(rows)
-    monkeypatch.setattr("eaglebench.report.html_tables.MAX_ROWS", 2)
-    cut: HtmlTable = make_table(rows)
-    shown = PageText(render_html(make_document(run))).text
+    monkeypatch.setattr("eaglebench.report.html.MAX_ROWS", 2)
+    cut = PageText(render_html(make_document(run)))
 
-    assert cut.rows == whole.rows[:2]
-    assert cut.left_out == len(whole.rows) - 2
-    assert f"{cut.left_out} more rows are left out" in shown
+    for name in ("runs-table", "partings-table"):
+        whole = parsed.tables[name]
+        assert cut.tables[name] == whole[:3]
+        assert f"{len(whole) - 3} more rows are left out" in cut.text
 
 
 def test_odd_names_cannot_break_out(run: MeasuredRun) -> None:
@@ -217,7 +213,7 @@ def test_odd_names_cannot_break_out(run: MeasuredRun) -> None:
     assert not [name for _, found in parsed.tags for name in found if name.startswith("on")]
     assert parsed.tables["findings-table"][1][1] == ODD
     assert data_of(page)["cells"][0].startswith(ODD)
-    assert parsed.tables["options"][1] == [ODD, ODD]
+    assert parsed.tables["options-table"][1] == [ODD, ODD]
 
 
 def test_tables_can_be_read_aloud(parsed: PageText) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from eaglebench.records.measured import MeasuredRun
-from eaglebench.report.cell_names import short_names
 from eaglebench.report.charts import chart_data
+from eaglebench.report.phrases import short_names
 from tests.html_documents import make_document, make_run
 
 
@@ -50,6 +50,20 @@ def test_too_many_questions_are_cut_and_counted(
 
     assert [len(cell["q"]) for cell in data["asked"]] == [2, 2]
     assert data["left_out"]["questions"] == 10
+
+
+def test_counts_that_nobody_told_are_no_zero(run: MeasuredRun) -> None:
+    """A question with such a turn has no dot, rather than one at what its other turns add up to."""
+    first = run.turns[0]
+    untold = replace(first.counters, verify_steps=None)
+    turns = (*run.turns, replace(first, turn=7, counters=untold))
+    data = chart_data(turns, make_document(run).rows)
+
+    asked = data["asked"][data["cells"].index(first.cell_id)]
+    place = asked["q"].index(data["questions"].index(first.question_id))
+    for arm, flat in zip(data["arms"], asked["y"], strict=True):
+        dot = flat[2 * place : 2 * place + 2]
+        assert (dot == [0, 0]) == (arm == first.arm)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_only_turns_that_part_are_listed(tmp_path: Path) -> None:
     table = sections(render_markdown(make_document(tmp_path, plants=plants)))["Turns that part"]
 
     assert len(table.splitlines()) == 2 + 2
-    assert "| odd        | 1      | draft-state | matched | draft          |" in table
+    assert cells_of(table, "odd")[5:8] == ["matched", "draft-state", "draft"]
     assert table.count("near-tie") == 1
     assert "1e-05" in table
 
@@ -105,8 +105,8 @@ def test_findings_show_what_was_allowed(tmp_path: Path) -> None:
     table = sections(render_markdown(with_findings(make_document(tmp_path), finding)))["Findings"]
 
     assert cells_of(table, "REGRESSED") == [
-        *("REGRESSED", CELL, "radix", "evictions", "-", "evictions 0 -> 1234567", "q0, q1"),
-        *("0", "1234567", "-", "-", "-", "1.00%"),
+        *("REGRESSED", CELL, "radix", "evictions", "evictions 0 -> 1234567", "-", "-", "-"),
+        *("q0, q1", "0", "1234567", "1.00%"),
     ]
 
 
@@ -142,13 +142,13 @@ def test_odd_names_break_no_table(tmp_path: Path) -> None:
 
 
 def test_options_and_environment_are_whole(tmp_path: Path) -> None:
-    """Names and values; lists as JSON, what is unknown as such."""
+    """Names and values; lists with commas, a dash for what is not known."""
     document = make_document(tmp_path)
     run = replace(document.run, config={"seed": 0, "limits": None, "arms": ["radix"]})
     text = sections(render_markdown(replace(document, run=run)))
 
-    assert cells_of(text["Options"], "limits") == ["limits", "n/a"]
-    assert cells_of(text["Options"], "arms") == ["arms", '\\["radix"\\]']
+    assert cells_of(text["Options"], "limits") == ["limits", "-"]
+    assert cells_of(text["Options"], "arms") == ["arms", "radix"]
     assert cells_of(text["Environment"], "cpu") == ["cpu", "Toy 3000"]
 
 

@@ -29,10 +29,10 @@ radix     #questions: 4, Throughput: 84.00 token/s, Acceptance length: 2.43
 no-cache  #questions: 4, Throughput: 84.00 token/s, Acceptance length: 2.43
 ```
 
-| arm      |   acceptance length |   against no-cache |   throughput against no-cache | verdict   | why                                                    |
-|:---------|--------------------:|-------------------:|------------------------------:|:----------|:-------------------------------------------------------|
-| radix    |               2.333 |             +0.00% |    +2.00% +- 1.00% (8 passes) | PASS      | 7 identical, 0 near-tie, 0 draft-state, 0 target-state |
-| no-cache |               2.333 |                  - |                             - | -         | -                                                      |
+| arm      |   acceptance length |   length against no-cache |   throughput against no-cache | verdict   | why                                                    |
+|:---------|--------------------:|--------------------------:|------------------------------:|:----------|:-------------------------------------------------------|
+| radix    |               2.333 |                    +0.00% |    +2.00% +- 1.00% (8 passes) | PASS      | 7 identical, 0 near-tie, 0 draft-state, 0 target-state |
+| no-cache |               2.333 |                         - |                             - | -         | -                                                      |
 
 - radix against no-cache: throughput +0.0% = acceptance +0.0% x step rate +0.0% x decode share +0.0%
 

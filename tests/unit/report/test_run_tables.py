@@ -13,9 +13,9 @@ from eaglebench.records.knobs import FAULT_ARMS
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.markdown import render_markdown
 from eaglebench.report.pull_request import render_pull_request
-from eaglebench.report.run_tables import run_tables
+from eaglebench.report.table import Table
 from eaglebench.report.terminal import render_run
-from eaglebench.report.text_table import TextTable
+from eaglebench.report.wider_tables import wider_tables
 from eaglebench.stats.sweep import make_sweeps
 from tests.fakes import Plant
 from tests.sessions import make_cell
@@ -37,19 +37,20 @@ def make_swept(root: Path, **options: object) -> ReportDocument:
     return with_sweeps(make_document(root, **options))  # type: ignore[arg-type]
 
 
-def table_of(document: ReportDocument, name: str) -> TextTable:
+def table_of(document: ReportDocument, name: str) -> Table:
     """One of a document's tables."""
-    return next(table for table in run_tables(document) if table.id == name)
+    return next(table for table in wider_tables(document) if table.name == name)
 
 
-def column(table: TextTable, head: str) -> list[str]:
+def column(table: Table, head: str) -> list[str]:
     """The texts under a head."""
-    return [row[table.columns.index(head)] for row in table.rows]
+    place = [column.heading for column in table.columns].index(head)
+    return [row[place] for row in table.texts]
 
 
 def test_an_ordinary_run_has_none_of_them(tmp_path: Path) -> None:
     """One shape, no preallocation, no fault: nothing is added."""
-    assert run_tables(make_swept(tmp_path)) == []
+    assert wider_tables(make_swept(tmp_path)) == []
 
 
 def test_chains_are_a_table_over_k(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_faults_are_held_against_the_cache_without_them(tmp_path: Path, arms: li
     document = make_document(tmp_path, plants=plants, arms=arms)
     table = table_of(document, "faults")
 
-    assert f"against {'radix' if 'radix' in arms else 'no-cache'}" in table.caption
+    assert f"against {'radix' if 'radix' in arms else 'no-cache'}" in table.title
     assert column(table, "turns that differ") == ["1 of 7"]
     assert column(table, "verdict") == ["REGRESSED"]
     assert table.remarks[0] == f"unigram: {FAULTS['unigram'].what} (sglang#10846, sglang#11231)"
@@ -132,9 +133,9 @@ def test_a_fault_alone_has_nothing_to_be_held_against(tmp_path: Path) -> None:
     """Its own length is shown, everything else is a dash."""
     table = table_of(make_document(tmp_path, arms=["kv-reuse"]), "faults")
 
-    assert table.rows[0][:2] == ("kv-reuse", "-")
-    assert table.rows[0][3:] == ("-", "-", "-", "-")
-    assert "against" not in table.caption
+    assert tuple(table.texts[0][:2]) == ("kv-reuse", "-")
+    assert tuple(table.texts[0][3:]) == ("-", "-", "-", "-")
+    assert "against" not in table.title
 
 
 def test_every_fault_arm_names_where_it_was_reported() -> None:
@@ -146,12 +147,12 @@ def test_every_fault_arm_names_where_it_was_reported() -> None:
 def test_formats_for_people_show_the_same_tables(tmp_path: Path) -> None:
     """Markdown and the pull request's block hold every caption, row and remark."""
     document = make_swept(tmp_path, cells=make_cells(), arms=["radix", "kv-reuse", "no-cache"])
-    tables = run_tables(document)
+    tables = wider_tables(document)
 
-    assert [table.id for table in tables] == ["chains", "sweep", "faults"]
+    assert [table.name for table in tables] == ["chains", "sweep", "faults"]
     for text in (render_markdown(document), render_pull_request(document)):
         for table in tables:
-            assert table.caption in text
+            assert table.title in text
             assert all(remark.split(":")[0] in text for remark in table.remarks)
 
 
@@ -160,15 +161,15 @@ def test_the_terminal_shows_them_whole(tmp_path: Path, width: int) -> None:
     """No table is wider than the console, and no text is cut."""
     cells = make_cells(preallocation="covered")
     document = make_swept(tmp_path, cells=cells, arms=["radix", "no-lookahead", "no-cache"])
-    tables = run_tables(document)
+    tables = wider_tables(document)
     stream = io.StringIO()
     console = Console(file=stream, width=width)
 
-    render_run(document.rows, console, title="toy", tables=tables)
+    render_run(document, console, title="toy")
 
     text = stream.getvalue()
     own = text[text.index("Chains of K") : text.index("#questions")].splitlines()[:-1]
-    assert [table.id for table in tables] == ["chains", "sweep", "allocation", "faults"]
+    assert [table.name for table in tables] == ["chains", "sweep", "allocation", "faults"]
     assert "…" not in text
     assert all(len(line) <= width for line in own)
 

@@ -21,7 +21,7 @@ TINY = -0.00001
 def in_terminal(document: ReportDocument) -> str:
     """The run's tables as a wide terminal shows them."""
     stream = io.StringIO()
-    render_run(document.rows, Console(file=stream, width=140), title="toy")
+    render_run(document, Console(file=stream, width=140), title="toy")
     return stream.getvalue()
 
 

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from eaglebench.report.comparison import comparison_document
+from eaglebench.records.measured import MeasuredRun
+from eaglebench.records.verdict import Judgement
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.json_document import comparison_document
 from eaglebench.report.notes import run_notes, sampling_notes
-from eaglebench.report.paste import paste_lines
+from eaglebench.report.phrases import paste_lines
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.report.terminal import render_run
 from eaglebench.stats.tau import Tau
@@ -22,6 +25,12 @@ from tests.fakes import NOISE, Plant, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
 
 TAU = Tau(target=10 * NOISE, draft=10 * NOISE)
+EMPTY = ReportDocument(
+    run=MeasuredRun,  # type: ignore[arg-type]  # no table of the terminal's looks at it
+    rows=(),
+    judgement=Judgement(candidate="a", baseline="b", findings=()),
+    notes=(),
+)
 
 
 def make_run(root: Path, *plants: Plant, **options: object) -> list[Row]:
@@ -36,7 +45,8 @@ def make_run(root: Path, *plants: Plant, **options: object) -> list[Row]:
 def shown(rows: Sequence[Row], width: int, notes: Sequence[str] = ()) -> str:
     """What a console of this width prints when it is not a terminal."""
     stream = io.StringIO()
-    render_run(rows, Console(file=stream, width=width), title="toy", notes=notes)
+    document = replace(EMPTY, rows=tuple(rows), notes=tuple(notes))
+    render_run(document, Console(file=stream, width=width), title="toy")
     return stream.getvalue()
 
 
@@ -44,7 +54,7 @@ def shown(rows: Sequence[Row], width: int, notes: Sequence[str] = ()) -> str:
 def test_table_keeps_its_last_column(tmp_path: Path, width: int) -> None:
     """No line is wider than the console, nothing is cut, and there are no control codes."""
     text = shown(make_run(tmp_path), width)
-    table = text[: text.index("accept. length")]
+    table = text[: text.index("acceptance length")]
 
     assert "+0.00%" in table
     assert "no-cache" in table

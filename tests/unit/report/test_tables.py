@@ -1,6 +1,7 @@
-"""Texts of the HTML page's tables."""
+"""Tables of rows, findings, partings and facts."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,8 @@ from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.observation import VerifyStep
 from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.charts import chart_data
-from eaglebench.report.html_tables import facts_table, findings_table, partings_table, runs_table
+from eaglebench.report.judgement_table import findings_table
+from eaglebench.report.row_tables import RUN_COLUMNS, facts_table, partings_table, runs_table
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.throughput import RatioEstimate
 from tests.html_documents import TAU, make_document, make_run
@@ -27,37 +29,44 @@ def test_long_lists_of_questions_are_counted() -> None:
     finding = Finding(
         cell_id="*", arm="*", metric="*", verdict="FAILED", reason="all", questions=names
     )
-    (row,) = findings_table(Judgement(candidate="a", baseline="b", findings=(finding,))).rows
+    (row,) = findings_table(Judgement(candidate="a", baseline="b", findings=(finding,))).texts
 
     assert row[-1].endswith("q11 and 18 more")
+
+
+def shown(rows: Sequence[Row], *headings: str) -> list[list[str]]:
+    """These columns of a run's table."""
+    return runs_table(rows, *headings).texts
 
 
 def test_rows_show_their_numbers(run: MeasuredRun) -> None:
     """Every cell and arm has its row; `no-cache` is not compared with itself."""
     rows = make_document(run).rows
-    table = runs_table(rows)
+    lines = shown(rows, *RUN_COLUMNS)
 
-    assert [line[:2] for line in table.rows] == [(row.cell_id, row.arm) for row in rows]
-    for row, line in zip(rows, table.rows, strict=True):
-        assert line[3] == f"{row.counts.acceptance_length:.3f}"
-        assert line[6:12] == (
-            str(row.counts.verify_steps),
-            str(row.counts.cached_tokens),
-            str(row.counts.prefill_tokens_computed),
-            str(row.counts.pages_allocated),
-            str(row.counts.alloc_calls),
-            str(row.counts.evictions),
-        )
-        assert (line[12:] == ("-", "-")) == (row.arm == "no-cache")
+    for row, texts in zip(rows, lines, strict=True):
+        line = dict(zip(RUN_COLUMNS, texts, strict=True))
+        assert (line["cell"], line["arm"]) == (row.cell_id, row.arm)
+        assert line["acceptance length"] == f"{row.counts.acceptance_length:.3f}"
+        counts = {
+            "verify steps": row.counts.verify_steps,
+            "cached tokens": row.counts.cached_tokens,
+            "prefilled tokens": row.counts.prefill_tokens_computed,
+            "pages taken": row.counts.pages_allocated,
+            "alloc calls": row.counts.alloc_calls,
+            "evictions": row.counts.evictions,
+        }
+        assert {name: line[name] for name in counts} == {n: str(c) for n, c in counts.items()}
+        against = (line["length against no-cache"], line["throughput against no-cache"])
+        assert (against == ("-", "-")) == (row.arm == "no-cache")
 
 
 def test_missing_numbers_are_dashes(run: MeasuredRun) -> None:
     """A row without a block has no speed, and none is made up."""
     bare = replace(run, blocks=())
     document = make_document(bare)
-    line = runs_table(document.rows).rows[0]
 
-    assert (line[5], line[13]) == ("-", "-")
+    assert shown(document.rows, "token/s", "throughput against no-cache")[0] == ["-", "-"]
     assert chart_data(bare.turns, document.rows)["splits"] == []
 
 
@@ -67,19 +76,19 @@ def test_repeated_passes_show_their_interval(run: MeasuredRun) -> None:
     ratio = RatioEstimate(log_ratio=0.0, half_width=0.012, sd=0.01, passes=8, drift=None)
     row = replace(row, differences=(replace(row.differences[0], ratio=ratio),))
 
-    assert runs_table([row]).rows[0][13] == "+0.0% ± 1.2%"
+    assert shown([row], "throughput against no-cache") == [["+0.00% +- 1.20% (8 passes)"]]
 
 
 def test_differing_turns_are_listed_gravest_first(run: MeasuredRun) -> None:
     """A fault with its common beginning, then the near-tie; identical turns are not listed."""
     table = partings_table(make_document(run).rows)
-    kinds = [row[6] for row in table.rows]
-    fault = table.rows[0]
+    kinds = [row[6] for row in table.texts]
+    fault = table.texts[0]
 
     assert set(kinds) == {"target-state", "draft-state", "near-tie"}
     assert kinds == sorted(kinds, key=["target-state", "draft-state", "near-tie"].index)
-    assert fault[:2] == ("target", "1")
-    assert fault[3:8] == ("unigram", "no-cache", "diverged", "target-state", "target")
+    assert fault[:2] == ["target", "1"]
+    assert fault[3:8] == ["unigram", "no-cache", "diverged", "target-state", "target"]
     assert int(fault[11]) > 0
     assert float(fault[12]) >= 1
     assert re.fullmatch(r"[+-]\d+", fault[14])
@@ -94,7 +103,7 @@ def test_another_number_of_drafts_has_no_gap(run: MeasuredRun) -> None:
     )
     table = partings_table(make_rows(turns, (), TAU))
 
-    assert "other draft length" in {row[10] for row in table.rows}
+    assert "other draft length" in {row[10] for row in table.texts}
 
 
 def _cut(step: VerifyStep) -> VerifyStep:
@@ -113,7 +122,9 @@ def test_facts_are_flat_and_plain() -> None:
         "x", "x", {"b": {"c": {"d": [1, 2]}}, "a": None, "e": True, "f": [], "g": {}}
     )
 
-    assert table.rows == (("a", "-"), ("b.c.d", "1, 2"), ("e", "yes"), ("f", "-"), ("g", "-"))
+    assert [tuple(row) for row in table.texts] == [
+        *(("b.c.d", "1, 2"), ("a", "-"), ("e", "yes"), ("f", "-"), ("g", "-"))
+    ]
 
 
 def test_a_failed_turn_is_counted_in_its_row(run: MeasuredRun) -> None:
@@ -126,7 +137,7 @@ def test_a_failed_turn_is_counted_in_its_row(run: MeasuredRun) -> None:
 
     answered, asked = rows[0].num_questions, rows[0].num_asked
     assert answered == asked - 1
-    assert runs_table(rows).rows[0][2] == f"{answered} of {asked} (1 turn failed)"
+    assert shown(rows, "questions")[0] == [f"{answered} of {asked} (1 turn failed)"]
     assert partings_table(rows).rows[-1][6] != "identical"
     assert "failed" in {row[6] for row in partings_table(rows).rows}
 
@@ -141,6 +152,6 @@ def test_a_change_from_nothing_has_no_share() -> None:
         reason="0 before, 3 now",
         change=float("inf"),
     )
-    (row,) = findings_table(Judgement(candidate="a", baseline="b", findings=(finding,))).rows
+    (row,) = findings_table(Judgement(candidate="a", baseline="b", findings=(finding,))).texts
 
     assert row[5] == "-"

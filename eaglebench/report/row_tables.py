@@ -1,0 +1,225 @@
+"""Tables of a run's cells and arms: what each measured, how it differs from others, where it parts."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+from eaglebench.records.counters import share
+from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.phrases import (
+    COMPARED,
+    LEADS,
+    NO_VALUE,
+    Form,
+    Value,
+    leads_text,
+    questions_answered,
+    row_verdict,
+    throughput_text,
+    why_text,
+)
+from eaglebench.report.rows import ROW_VALUES, Row
+from eaglebench.report.table import Column, Table, make_table
+from eaglebench.stats.difference import Difference
+from eaglebench.stats.pairing import NOT_PAIRED, Pair, PairClass
+
+KINDS: tuple[PairClass, ...] = (
+    *("target-state", "draft-state", "failed", "other-prompts", "near-tie", "diverged-prompt"),
+)
+"""Gravest first, so that a cut takes what matters least."""
+NAMES = ("cell_id", "arm")
+SPEED = ("step_rate", "decode_share", "mixed_share", "wall_s")
+
+
+class Held(NamedTuple):
+    """A cell and arm held against another arm, on one turn if there is a pair."""
+
+    row: Row
+    difference: Difference
+    pair: Pair | None = None
+
+
+def length_column(value: Any) -> Column:
+    """The acceptance length of an item's counts."""
+    return Column("acceptance length", value, "ratio", short="accept.\nlength")
+
+
+def _count(heading: str, name: str) -> Column:
+    return Column(heading, attrgetter(f"counts.{name}"), "count")
+
+
+def _difference(name: str) -> Any:
+    return lambda row: getattr(row.difference, name) if row.difference else None
+
+
+RUN_COLUMNS = {
+    column.heading: column
+    for column in (
+        Column("cell", attrgetter("cell_id")),
+        Column("arm", attrgetter("arm"), filter="arm"),
+        Column("questions", questions_answered, is_right=True),
+        length_column(attrgetter("counts.acceptance_length")),
+        Column("al_sglang", attrgetter("counts.al_sglang"), "ratio"),
+        Column("al_vllm", attrgetter("counts.al_vllm"), "ratio"),
+        Column("by position", attrgetter("by_position"), "brief", short="by position"),
+        Column("token/s", attrgetter("tokens_per_s"), "brief"),
+        _count("verify steps", "verify_steps"),
+        _count("cached tokens", "cached_tokens"),
+        _count("prefilled tokens", "prefill_tokens_computed"),
+        _count("pages taken", "pages_allocated"),
+        _count("alloc calls", "alloc_calls"),
+        _count("evictions", "evictions"),
+        Column(f"length against {BASELINE_ARM}", _difference("acceptance"), "change"),
+        Column(
+            f"throughput against {BASELINE_ARM}",
+            lambda row: throughput_text(row.difference) if row.difference else None,
+            is_right=True,
+        ),
+        Column("why", why_text),
+    )
+}
+
+
+def runs_table(rows: Sequence[Row], *headings: str, **about: Any) -> Table:
+    """One row a cell and arm."""
+    return make_table([RUN_COLUMNS[heading] for heading in headings], rows, **about)
+
+
+def judged_table(document: ReportDocument, rows: Sequence[Row], *headings: str) -> Table:
+    """One row a cell and arm, with the heaviest verdict on each."""
+    verdict = Column("verdict", partial(row_verdict, document), "verdict")
+    columns = RUN_COLUMNS | {"verdict": verdict}
+    return make_table([columns[heading] for heading in headings], rows)
+
+
+def values_table(rows: Sequence[Row]) -> Table:
+    """Everything that was measured, under the names of the record format."""
+    dicts = [row.as_dict() for row in rows]
+    return make_table([Column(name, itemgetter(name), "exact") for name in ROW_VALUES], dicts)
+
+
+def counters_table(rows: Sequence[Row]) -> Table:
+    """The same of a few arms, one beside the other, and what their times say."""
+    names = [name for name in ROW_VALUES if name not in NAMES]
+    columns = [Column("counter", str)]
+    for row in rows:
+        values = row.as_dict() | {name: getattr(row.speed, name, None) for name in SPEED}
+        columns.append(Column(row.arm, values.__getitem__, "exact"))
+    return make_table(columns, [*names, *SPEED])
+
+
+def positions_table(rows: Sequence[Row]) -> Table:
+    """Acceptance by position, a row an arm; without a row where nothing was drafted."""
+    depth = max(len(row.by_position) for row in rows)
+    columns = [Column(str(place + 1), partial(_position, place), "exact") for place in range(depth)]
+    return make_table([RUN_COLUMNS["arm"], *columns], rows if depth else ())
+
+
+def _position(place: int, row: Row) -> float | None:
+    return row.by_position[place] if place < len(row.by_position) else None
+
+
+_HELD = (
+    Column("cell", attrgetter("row.cell_id")),
+    Column("arm", attrgetter("row.arm"), filter="arm"),
+    Column("against", attrgetter("difference.against")),
+)
+
+
+def differences_table(rows: Sequence[Row]) -> Table:
+    """Every cell and arm against each arm that it is compared with."""
+    columns = (
+        *_HELD,
+        Column("throughput", lambda held: throughput_text(held.difference), is_right=True),
+        Column("acceptance length", attrgetter("difference.acceptance"), "change"),
+        *(_kind(kind) for kind in (*COMPARED, *NOT_PAIRED)),
+        Column("same output", attrgetter("difference.num_same_output"), "count"),
+        Column("p(shorter)", attrgetter("difference.p_value"), "p"),
+        _estimate("smallest detectable", "mde", "share"),
+        _estimate("drift over passes", "drift", "change"),
+    )
+    return make_table(columns, held_rows(rows))
+
+
+def held_rows(rows: Sequence[Row]) -> list[Held]:
+    """Every cell and arm with everything it is held against."""
+    return [Held(row, difference) for row in rows for difference in row.differences]
+
+
+def _kind(kind: PairClass) -> Column:
+    return Column(kind, lambda held: held.difference.count(kind), "count")
+
+
+def _estimate(heading: str, name: str, form: Form) -> Column:
+    return Column(heading, lambda held: getattr(held.difference.ratio, name, None), form)
+
+
+def _parting(name: str) -> Any:
+    return lambda held: getattr(held.pair.parting, name, None)
+
+
+def _prefix_length(side: str, held: Any) -> float | None:
+    prefix = held.pair.prefix
+    if prefix is None:
+        return None
+    return share(getattr(prefix, f"{side}emitted"), getattr(prefix, f"{side}verify_steps"))
+
+
+def _leads(held: Any) -> str | None:
+    return leads_text(held.pair.parting) if held.pair.parting else None
+
+
+PARTING_COLUMNS = (
+    Column("question", attrgetter("pair.question_id")),
+    Column("turn", lambda held: held.pair.turn + 1, "count"),  # people count from 1
+    *_HELD,
+    Column("tier", attrgetter("pair.tier")),
+    Column("class", attrgetter("pair.kind"), filter="kind"),
+    Column("first choice", _parting("side")),
+    Column("step", _parting("step"), "count"),
+    Column("position", _parting("position"), "count"),
+    Column(LEADS, _leads, is_right=True),
+    Column("common tokens", lambda held: getattr(held.pair.prefix, "num_tokens", None), "count"),
+    Column("length on them", partial(_prefix_length, ""), "ratio"),
+    Column("other arm's length", partial(_prefix_length, "other_"), "ratio"),
+    Column("more verify steps", attrgetter("pair.verify_steps_difference"), "signed"),
+)
+
+
+def partings_table(rows: Sequence[Row]) -> Table:
+    """Every turn that is not the same in both arms, gravest class first."""
+    found = [
+        Held(row, difference, pair)
+        for row, difference, _ in held_rows(rows)
+        for pair in difference.pairs
+        if pair.kind != "identical"
+    ]
+    found.sort(key=lambda held: KINDS.index(held.pair.kind) if held.pair else 0)
+    title = "Turns that differ between two arms, gravest class first"
+    return make_table(PARTING_COLUMNS, found, name="partings", title=title)
+
+
+def facts_table(name: str, title: str, facts: Mapping[str, Any]) -> Table:
+    """Names and values as the run holds them, nested ones with dotted names."""
+    columns = (Column("name", itemgetter(0)), Column("value", lambda fact: _shown(fact[1])))
+    return make_table(columns, _flat(facts).items(), name=name, title=title)
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in facts.items():
+        is_nested = isinstance(value, Mapping) and value
+        flat |= _flat(value, f"{prefix}{name}.") if is_nested else {f"{prefix}{name}": value}
+    return flat
+
+
+def _shown(value: Any) -> Value:
+    if value is None or value in ("", [], {}, ()):
+        return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(_shown(entry) or NO_VALUE) for entry in value)
+    return str(value)

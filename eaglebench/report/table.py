@@ -1,0 +1,72 @@
+"""A table as values, made once: the formats place it, and decide and spell nothing."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from eaglebench.report.phrases import Form, Value, cell_text
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    Attributes:
+        heading: its head.
+        value: of one item; None is what was not measured.
+        form: how a value is spelled.
+        is_right: set flush right, as numbers always are.
+        short: the head where there is little room, with its line ends.
+        filter: the select of the HTML page that looks at it.
+    """
+
+    heading: str
+    value: Callable[[Any], Value]
+    form: Form = "text"
+    is_right: bool = False
+    short: str | None = None
+    filter: str | None = None
+
+    @property
+    def letter(self) -> str:
+        """`l` for words, `r` for numbers."""
+        return "r" if self.is_right or self.form not in {"text", "verdict"} else "l"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Values, and what is said about them.
+
+    Attributes:
+        name: for links.
+        title: what it shows.
+        columns: heads and forms.
+        rows: a value for each column.
+        remarks: sentences under it.
+        heading: the column that names its row.
+    """
+
+    name: str = ""
+    title: str = ""
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    remarks: tuple[str, ...] = ()
+    heading: int = 0
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The rows as they are shown."""
+        forms = [column.form for column in self.columns]
+        return [[cell_text(*cell) for cell in zip(row, forms, strict=True)] for row in self.rows]
+
+    @property
+    def filters(self) -> dict[str, int]:
+        """Columns that the page's selects look at, by select."""
+        return {c.filter: place for place, c in enumerate(self.columns) if c.filter is not None}
+
+
+def make_table(columns: Iterable[Column], items: Iterable[Any], **about: Any) -> Table:
+    """One row an item; `about` is the rest of the table."""
+    columns = tuple(columns)
+    rows = tuple(tuple(column.value(item) for column in columns) for item in items)
+    return Table(columns=columns, rows=rows, **about)

@@ -1,0 +1,136 @@
+"""Tables over several cells or arms, each only where a run has something for it."""
+
+from collections.abc import Sequence
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
+
+from eaglebench.records.counters import share
+from eaglebench.records.faults import FAULTS
+from eaglebench.records.knobs import EngineKnobs, base_arm
+from eaglebench.report.document import ReportDocument
+from eaglebench.report.phrases import Value, other_difference, row_verdict, short_names
+from eaglebench.report.row_tables import RUN_COLUMNS, length_column
+from eaglebench.report.rows import Row
+from eaglebench.report.sweep_tables import sweep_tables
+from eaglebench.report.table import Column, Table, make_table
+from eaglebench.stats.difference import Difference
+from eaglebench.stats.prefix import OtherDrafts, count_other_drafts
+from eaglebench.stats.sweep import main_arm
+
+RETURNED = (
+    "pages returned = given back by the requests themselves, not those that the prefix cache took "
+    "over; prompts are counted in"
+)
+LEGEND = (
+    "p = chance of so many more verify steps without a fault (paired sign-flip); other drafts = verify "
+    "steps with other proposals, of those that begin with the same tokens"
+)
+
+
+def wider_tables(document: ReportDocument) -> list[Table]:
+    """Draft shapes, allocation, faults; nothing for a run without any of them."""
+    found = [allocation_table(document.rows), fault_table(document)]
+    return [*sweep_tables(document.sweeps), *(table for table in found if table is not None)]
+
+
+def allocation_table(rows: Sequence[Row]) -> Table | None:
+    """What preallocation does to the allocator, a row a cell, the same arm in each.
+
+    None where no cell takes pages ahead of need.
+    """
+    if all(row.preallocation == EngineKnobs().preallocation for row in rows):
+        return None
+    arm = main_arm([row.arm for row in rows])
+    chosen = [row for row in rows if row.arm == arm]
+    cell, shared = _short_cell([row.cell_id for row in chosen])
+    columns = (
+        cell,
+        *(RUN_COLUMNS[name] for name in ("verify steps", "alloc calls", "pages taken")),
+        Column("pages returned", attrgetter("counts.pages_returned"), "count"),
+        Column("calls / step", partial(_a_step, "alloc_calls"), "ratio"),
+        Column("pages / step", partial(_a_step, "pages_allocated"), "ratio"),
+    )
+    title = f"Allocation ({', '.join(filter(None, (arm, shared)))})"
+    return make_table(columns, chosen, name="allocation", title=title, remarks=(RETURNED,))
+
+
+def _short_cell(cells: Sequence[str]) -> tuple[Column, str]:
+    """A column of names short enough, and what they share."""
+    names, shared = short_names(cells)
+    short = dict(zip(cells, names, strict=True))
+    return Column("cell", lambda row: short[row.cell_id]), shared
+
+
+def _a_step(name: str, row: Row) -> float | None:
+    return share(getattr(row.counts, name), row.counts.verify_steps)
+
+
+class _Fault(NamedTuple):
+    """A fault arm against the same cache without the fault, or `no-cache` where that did not run."""
+
+    row: Row
+    difference: Difference | None
+    drafts: OtherDrafts | None
+
+    def differing(self) -> Value:
+        """Turns that are not the same."""
+        found = self.difference
+        if found is None:
+            return None
+        return f"{len(found.pairs) - found.count('identical')} of {len(found.pairs)}"
+
+    def other_drafts(self) -> Value:
+        """Verify steps that propose something else."""
+        found = self.drafts
+        return f"{found.num_other} of {found.num_common}" if found else None
+
+
+def fault_table(document: ReportDocument) -> Table | None:
+    """What each planted fault costs, a row a cell and fault arm; None where there is no fault."""
+    faults = [_fault(document, row) for row in document.rows if base_arm(row.arm) in FAULTS]
+    if not faults:
+        return None
+    cells = list(dict.fromkeys(fault.row.cell_id for fault in faults))
+    cell, shared = _short_cell(cells)
+    columns = (
+        *([Column("cell", lambda fault: cell.value(fault.row))] if len(cells) > 1 else []),
+        Column("fault", attrgetter("row.arm")),
+        Column("verdict", lambda fault: row_verdict(document, fault.row), "verdict"),
+        length_column(attrgetter("row.counts.acceptance_length")),
+        Column("change", lambda fault: getattr(fault.difference, "acceptance", None), "change"),
+        Column("turns that differ", _Fault.differing, is_right=True),
+        Column("p", lambda fault: getattr(fault.difference, "p_value", None), "p"),
+        Column("other drafts", _Fault.other_drafts, is_right=True),
+    )
+    shown = {base_arm(fault.row.arm) for fault in faults}
+    told = [
+        f"{name}: {fault.what} ({', '.join(fault.issues)})"
+        for name, fault in FAULTS.items()
+        if name in shown
+    ]
+    return make_table(
+        columns,
+        faults,
+        name="faults",
+        title=_fault_title(faults, shared if len(cells) > 1 else cells[0]),
+        remarks=(*told, LEGEND),
+    )
+
+
+def _fault(document: ReportDocument, row: Row) -> _Fault:
+    found = other_difference(row) or row.difference
+    if found is None:
+        return _Fault(row, None, None)
+    mine, theirs = (
+        [t for t in document.run.turns if (t.cell_id, t.arm, t.pass_index) == (row.cell_id, arm, 0)]
+        for arm in (row.arm, found.against)
+    )
+    return _Fault(row, found, count_other_drafts(mine, theirs))
+
+
+def _fault_title(faults: Sequence[_Fault], where: str) -> str:
+    """Against which arms, and in which cells."""
+    names = sorted({fault.difference.against for fault in faults if fault.difference})
+    against = f" against {' or '.join(names)}" if names else ""
+    return f"What known faults cost{against}" + (f" ({where})" if where else "")

@@ -3,6 +3,10 @@
 safetensors is preferred, sharded or not; a `.bin` is read only with `weights_only=True`, so that
 no code in a pickle can run. A tensor that can't be placed, or a place without a tensor, is an error
 that lists both sides: a renamed key must never leave random weights behind.
+
+`transformers` reads a target's files itself and reports what a model lacks and what a file holds
+beyond it. It does not say that an index names tensors which no file holds, and it casts whatever
+numbers it finds; both are seen here in the headers, without reading weights.
 """
 
 import json
@@ -12,21 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError
+from eaglebench.files import read_json_object
 
-READER_ERRORS = (
-    OSError,
-    RuntimeError,
-    ValueError,
-    EOFError,
-    SafetensorError,
-    pickle.UnpicklingError,
-)
+_FAULTS = (OSError, RuntimeError, ValueError, EOFError, SafetensorError, pickle.UnpicklingError)
 """What the readers of both formats raise for a file that is missing, broken or unsafe."""
+_FORMATS = (("model", "safetensors"), ("pytorch_model", "bin"))
+_FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
 
 _LENGTH_BYTES = 8
 _LFS_POINTER = b"version https://git-lfs"
@@ -79,10 +79,8 @@ def _read_file(path: Path) -> dict[str, Tensor]:
             if path.suffix == ".safetensors"
             else torch.load(path, map_location="cpu", weights_only=True)
         )
-    except READER_ERRORS as error:
-        raise CheckpointError(
-            f"{path} ({size_of(path)}) can't be read: {error}", hint=hint_for(path)
-        ) from error
+    except _FAULTS as error:
+        raise _unreadable(path, error) from error
     if not isinstance(loaded, dict):
         raise CheckpointError(f"{path} holds a {type(loaded).__name__}; expected tensors by name")
     for name, tensor in loaded.items():
@@ -94,7 +92,13 @@ def _read_file(path: Path) -> dict[str, Tensor]:
     return loaded
 
 
-def size_of(path: Path) -> str:
+def _unreadable(path: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(
+        f"{path} ({_size_of(path)}) can't be read: {error}", hint=_hint_for(path)
+    )
+
+
+def _size_of(path: Path) -> str:
     """A file's size, and beside it the size that a safetensors header asks for, if it is another.
 
     The header is its length (8 bytes, little endian), then JSON with the `data_offsets` of each
@@ -118,7 +122,7 @@ def size_of(path: Path) -> str:
     )
 
 
-def hint_for(path: Path) -> str | None:
+def _hint_for(path: Path) -> str | None:
     """What to try about a weight file that can't be read."""
     if path.is_file():
         with path.open("rb") as file:
@@ -131,7 +135,7 @@ def hint_for(path: Path) -> str | None:
 
 def _weight_files(folder: Path) -> tuple[frozenset[str], list[Path]]:
     """The tensors that an index names, none without one, and the files to read."""
-    for stem, suffix in (("model", "safetensors"), ("pytorch_model", "bin")):
+    for stem, suffix in _FORMATS:
         index = folder / f"{stem}.{suffix}.index.json"
         if index.is_file():
             weight_map = read_index(index, suffix)
@@ -227,3 +231,77 @@ def place(
             "transformer.*, with or without a model. prefix) and what config.json asks for",
         )
     return found
+
+
+def check_weight_files(folder: Path, *, is_quantized: bool) -> None:
+    """Look at the headers of the files that `transformers` is going to take.
+
+    Args:
+        folder: the model's.
+        is_quantized: its config says so; then weights may be other numbers than floats.
+
+    Raises:
+        CheckpointError: a file is missing, cut, or no checkpoint; an index names what is not there;
+            a weight is no float.
+    """
+    if (folder / "model.safetensors").is_file():
+        _check_numbers(folder / "model.safetensors", is_quantized=is_quantized)
+        return
+    for stem, suffix in _FORMATS:
+        index = folder / f"{stem}.{suffix}.index.json"
+        if index.is_file():
+            _check_index(index, read_index(index, suffix), is_quantized=is_quantized)
+            return
+        single = folder / f"{stem}.{suffix}"
+        if single.is_file():
+            _check_is_whole(single)
+            return
+
+
+def _check_index(index: Path, weight_map: Mapping[str, str], *, is_quantized: bool) -> None:
+    if not weight_map:
+        raise CheckpointError(f"{index} names no tensors")
+    if "metadata" not in read_json_object(index):
+        raise CheckpointError(
+            f"{index} has no metadata, which transformers asks for", hint='add "metadata": {} to it'
+        )
+    found: set[str] = set()
+    for name in sorted(set(weight_map.values())):
+        path = index.parent / name
+        if not path.is_file():
+            raise CheckpointError(f"{index} names {name}, which is not there")
+        if path.suffix != ".safetensors":
+            _check_is_whole(path)
+            return
+        found |= _check_numbers(path, is_quantized=is_quantized)
+    missing = sorted(set(weight_map) - found)
+    if missing:
+        raise CheckpointError(
+            f"{index} names {len(missing)} tensors that no file holds: {', '.join(missing[:5])}"
+        )
+
+
+def _check_numbers(path: Path, *, is_quantized: bool) -> set[str]:
+    """The names in a safetensors file, whose header says that it is whole."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise _unreadable(path, error) from error
+    other = {name: kind for name, kind in sorted(kinds.items()) if kind not in _FLOATS}
+    if other and not is_quantized:
+        name, kind = next(iter(other.items()))
+        raise CheckpointError(
+            f"{path}: {name} holds numbers of type {kind}; expected floats, since config.json names "
+            "no quantization_config"
+        )
+    return set(kinds)
+
+
+def _check_is_whole(path: Path) -> None:
+    """A pickle has no header; what it can be taken for by mistake has."""
+    hint = _hint_for(path)
+    if path.stat().st_size == 0:
+        raise CheckpointError(f"{path} is empty")
+    if hint is not None and "LFS" in hint:
+        raise CheckpointError(f"{path} is no checkpoint", hint=hint)

@@ -1,9 +1,16 @@
-"""The parts of a causal LM that the engine works with, found in whatever family it is."""
+"""The parts of a causal LM that the engine works with, found in whatever family it is, and its states.
 
+Hidden states are caught on their way through a decoder, by forward pre-hooks:
+
+    id 0 .. n-1    what enters layer k        id n    what enters the final norm, with n layers
+    id n+1         what leaves it; put there by whoever ran the decoder
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from eaglebench.errors import UsageError
@@ -74,3 +81,52 @@ def final_norm(decoder: nn.Module) -> nn.Module | None:
     """What the last layer's state goes through, where there is such a thing."""
     found = (getattr(decoder, name, None) for name in _FINAL_NORMS)
     return next((each for each in found if isinstance(each, nn.Module)), None)
+
+
+_DIMENSIONS = 3
+"""Of a hidden state: [1, num_tokens, hidden]."""
+
+
+class HiddenStates:
+    """States of the forward that is running; nothing is kept after `take`. One for each model."""
+
+    def __init__(self, decoder: nn.Module, num_layers: int) -> None:
+        self._caught: dict[int, Tensor] = {}
+        self._wanted: tuple[int, ...] = ()
+        self.normed_id = num_layers + 1
+        for index, layer in enumerate(decoder_layers(decoder, num_layers) or ()):
+            layer.register_forward_pre_hook(self._catch(index), with_kwargs=True)
+        norm = final_norm(decoder)
+        if norm is not None:
+            norm.register_forward_pre_hook(self._catch(num_layers), with_kwargs=True)
+
+    def want(self, ids: Sequence[int]) -> None:
+        """Catch these in the forward that follows."""
+        self._caught.clear()
+        self._wanted = tuple(ids)
+
+    def take(self, normed: Tensor) -> Tensor | None:
+        """[num_tokens, num_wanted * hidden], side by side in the order asked for; None for none.
+
+        `normed` is the state that left the final norm.
+
+        Raises:
+            UsageError: a state was asked for that this model does not show.
+        """
+        caught = {**self._caught, self.normed_id: normed}
+        self._caught.clear()
+        missing = [index for index in self._wanted if index not in caught]
+        if missing:
+            raise UsageError(
+                f"this target shows no hidden state {missing[0]}; it has 0 .. {self.normed_id}",
+                hint="name other layers in the head's config",
+            )
+        return torch.cat([caught[index] for index in self._wanted], -1) if self._wanted else None
+
+    def _catch(self, index: int) -> Callable[[nn.Module, tuple[Tensor, ...], dict[str, Any]], None]:
+        def hook(_module: nn.Module, args: tuple[Tensor, ...], more: dict[str, Any]) -> None:
+            state = args[0] if args else more.get("hidden_states")
+            if index in self._wanted and isinstance(state, Tensor) and state.dim() == _DIMENSIONS:
+                self._caught[index] = state[0]
+
+        return hook

@@ -17,7 +17,7 @@ from eaglebench.errors import InvariantError
 from eaglebench.kv.pool import LayerPools
 from eaglebench.model.attention import AttentionForm, PagedAttention
 from eaglebench.model.attention_layout import AttentionLayout
-from eaglebench.model.layer_form import LayerForm
+from eaglebench.model.target_config import LayerForm
 
 ATTENTION_NAME = "eaglebench_paged"
 _RUNNING = "eaglebench_running"

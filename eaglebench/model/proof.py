@@ -6,7 +6,7 @@ and once more with the first row at the end of the context beside the second at 
 a family does that our way leaves out (a state between layers, a bias by position, a scale, a table
 chosen by the longest row) comes out as other logits, and the target is refused by name.
 
-Lengths that a few tokens don't reach are left to `survey.py` (windows) and `rotary.py` (tables).
+Lengths that a few tokens don't reach are left to `survey.py` (windows) and `target_config.py` (tables).
 """
 
 from collections.abc import Sequence

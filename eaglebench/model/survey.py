@@ -16,8 +16,8 @@ from transformers import PreTrainedModel
 
 from eaglebench.foreign import foreign_code
 from eaglebench.model.decoder import refusal, refuse
-from eaglebench.model.layer_form import LayerForm
 from eaglebench.model.paged_call import Asked, Running
+from eaglebench.model.target_config import LayerForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def check_windows(
         layers: what the config says.
         context_length: a window that is not narrower hides nothing.
         is_extended: the config names windows that the family's own code does not know, on purpose
-            (`layer_form.py`).
+            (`target_config.py`).
 
     Raises:
         UsageError: they differ.

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,16 +22,21 @@ from eaglebench.errors import UsageError
 from eaglebench.kv.pool import HybridPool, KVPool, LayerPools
 from eaglebench.model.attention import PagedAttention, make_attention, resolve_backend
 from eaglebench.model.attention_layout import AttentionLayout
-from eaglebench.model.decoder import find_decoder, make_ready
+from eaglebench.model.decoder import HiddenStates, find_decoder, make_ready
 from eaglebench.model.fused import fuse_layers
-from eaglebench.model.hidden_states import HiddenStates
-from eaglebench.model.layer_form import LayerForm, is_extended, layer_forms, read_sinks
 from eaglebench.model.logit_head import LogitHead
 from eaglebench.model.paged_call import ATTENTION_NAME, PagedCall, Running
 from eaglebench.model.proof import own_logits, prove
-from eaglebench.model.rotary import kinds_by_length, table_limit
-from eaglebench.model.stop_tokens import stop_token_ids, stop_token_warnings
 from eaglebench.model.survey import check_windows, survey
+from eaglebench.model.target_config import (
+    LayerForm,
+    config_warnings,
+    context_length,
+    is_extended,
+    layer_forms,
+    read_sinks,
+    stop_token_ids,
+)
 from eaglebench.model.target_loading import load_model
 
 
@@ -73,7 +77,7 @@ class Target:
         self.attention = make_attention(self.attention_backend)
         self.stop_token_ids = stop_token_ids(model)
         self.layers = layer_forms(self.config, sinks)
-        self.warnings = _warnings(self.config, self.stop_token_ids)
+        self.warnings = config_warnings(self.config, self.stop_token_ids)
         self.is_extended = is_extended(self.config, sinks)
         self._running = Running(model)
         found = survey(model, self.decoder, self.num_layers, self._running)
@@ -131,7 +135,7 @@ class Target:
         find_decoder(model)
         config = model.config.get_text_config()
         layer_forms(config, sinks)  # what it refuses is told before its own forward fails over it
-        own = own_logits(model, _context_length(config))
+        own = own_logits(model, context_length(config))
         target = cls(model, attention_backend=attention_backend, sinks=sinks)
         prove(target._as_the_family_sees_it(), own)
         return target
@@ -174,8 +178,8 @@ class Target:
 
     @property
     def context_length(self) -> int:
-        """Most positions: those the model was made for, of one rotary table (`rotary.py`)."""
-        return _context_length(self.config)
+        """Most positions: those the model was made for, of one rotary table (`target_config.py`)."""
+        return context_length(self.config)
 
     @property
     def window(self) -> int | None:
@@ -263,7 +267,7 @@ class Target:
         return self._head(hidden, token_ids)
 
     def _as_the_family_sees_it(self) -> "Target":
-        """Without windows and sinks that its own code does not know (`layer_form.py`)."""
+        """Without windows and sinks that its own code does not know (`target_config.py`)."""
         if not self.is_extended:
             return self
         plain = copy(self)
@@ -271,18 +275,3 @@ class Target:
             LayerForm(form.window if self._says_windows else None) for form in self.layers
         )
         return plain
-
-
-def _warnings(config: Any, stop_ids: Sequence[int]) -> tuple[str, ...]:
-    """What the user should know of this target."""
-    changing = [
-        f"its rotary kind {kind} changes with the length; the context ends at {end} positions, up to "
-        "which every row has one table"
-        for kind, end in kinds_by_length(config)
-    ]
-    return (*changing, *stop_token_warnings(stop_ids, int(config.vocab_size)))
-
-
-def _context_length(config: Any) -> int:
-    positions, limit = int(config.max_position_embeddings), table_limit(config)
-    return positions if limit is None else min(positions, limit)

@@ -3,7 +3,7 @@
 The loading report of `transformers` is the account: what it lists as missing would be random
 weights, what it lists as left over would be weights of another model. Tied tensors, buffers that
 are computed and names that a family renames or leaves out on purpose are not in it. What the report
-does not see is looked at by `weight_files.py` before, and by `_check_finite` after.
+does not see is looked at by `checkpoint.py` before, and by `_check_finite` after.
 """
 
 import logging
@@ -20,9 +20,9 @@ from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.files import read_json_object
 from eaglebench.foreign import foreign_code
+from eaglebench.model.checkpoint import check_weight_files
 from eaglebench.model.decoder import refuse
 from eaglebench.model.model_files import MODEL_FILES, check_config, readable
-from eaglebench.model.weight_files import check_weight_files
 
 _CONFIG = "config.json"
 _MOST_NAMES = 5

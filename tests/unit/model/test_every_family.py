@@ -17,8 +17,8 @@ from transformers import (
 )
 
 from eaglebench.errors import UsageError
-from eaglebench.model.layer_form import read_sinks
 from eaglebench.model.target import Target
+from eaglebench.model.target_config import read_sinks
 from tests.families import CONTEXT, VOCAB, families, is_composite, make_config, make_family
 from tests.paged_logits import paged_logits
 
@@ -304,7 +304,7 @@ def test_a_state_between_tokens_is_seen(dtype: torch.dtype) -> None:
 def test_a_table_chosen_by_the_longest_row_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rotary kind that nobody knows to change by length is found at the end of the context."""
     rope = {"rope_theta": 10000.0, **CHANGING["longrope"]}
-    monkeypatch.setattr("eaglebench.model.target.table_limit", lambda _: None)
+    monkeypatch.setattr("eaglebench.model.target_config.table_limit", lambda _: None)
 
     with pytest.raises(UsageError, match="beside a row at the end of the context"):
         Target.proved(make_family("llama", rope_parameters=rope))

@@ -13,9 +13,9 @@ from torch import Tensor
 from eaglebench.errors import CheckpointError
 from eaglebench.kv.window import slots_in_front
 from eaglebench.model.attention_layout import make_layout
-from eaglebench.model.layer_form import layer_forms
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
+from eaglebench.model.target_config import layer_forms
 from tests.hybrids import FAMILIES, MIXED, VOCAB, WINDOW, make_hybrid
 
 CPU = torch.device("cpu")

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from eaglebench.engine.policy import EnginePolicy
 from eaglebench.errors import UsageError
 from eaglebench.kv.geometry import PageGeometry
-from eaglebench.records.faults import needs_chain
 from eaglebench.records.knobs import WINDOW_OFF, EngineKnobs
-from eaglebench.spec.shape import DraftShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +38,6 @@ class EngineConfig:
         ):
             if value < 1:
                 raise UsageError(f"{name} is {value}; expected at least 1")
-        if knobs.page_size > knobs.max_total_tokens:
-            raise UsageError(
-                f"page size {knobs.page_size} is larger than the KV pool of "
-                f"{knobs.max_total_tokens} tokens",
-                hint="raise --max-total-tokens or lower --page-size",
-            )
         if not 0 < knobs.swa_full_tokens_ratio <= 1:
             raise UsageError(
                 f"swa-full-tokens-ratio is {knobs.swa_full_tokens_ratio:g}; expected more than 0 "
@@ -62,21 +54,9 @@ class EngineConfig:
             )
         if knobs.eagle_topk < 1:
             raise UsageError(f"eagle-topk is {knobs.eagle_topk}; expected at least 1")
-        if knobs.num_steps:
-            self._check_draft(DraftShape(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_nodes))
-
-    def _check_draft(self, shape: DraftShape) -> None:
-        least = shape.num_levels if shape.is_chain else 1
-        if not least <= shape.num_nodes <= shape.num_candidates:
-            root = 1
-            raise UsageError(
-                f"{shape.num_levels} steps at top-k {shape.topk} need {least + root} to "
-                f"{shape.num_candidates + root} draft tokens, got {shape.num_nodes + root}"
-            )
-        if needs_chain(self.policy.name) and not shape.is_chain:
-            raise UsageError(
-                f"the arm {self.policy.name} is a fault of chains", hint="--eagle-topk 1"
-            )
+        problem = knobs.contradiction((self.policy.name,))
+        if problem is not None:
+            raise UsageError(problem)
 
     @property
     def geometry(self) -> PageGeometry:

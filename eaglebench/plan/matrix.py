@@ -10,17 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from eaglebench.errors import InvariantError, UsageError
 from eaglebench.plan.axes import AXES
 from eaglebench.plan.cell import Cell, SkippedCell, cell_id
-from eaglebench.plan.draft_shape import chain_steps, draft_shape_problem, usual_draft_tokens
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.option import AxisValue
-from eaglebench.records.faults import needs_chain
+from eaglebench.records.draft_shape import chain_steps, usual_draft_tokens
 from eaglebench.records.flags import flag_of
 from eaglebench.records.generation import SamplingRule
-from eaglebench.records.knobs import (
-    AUTO,
-    EngineKnobs,
-    base_arm,
-)
+from eaglebench.records.knobs import AUTO, EngineKnobs
 
 _SHAPE_AXES = ("num_steps", "eagle_topk", "num_draft_tokens")
 Point = Mapping[str, AxisValue]
@@ -226,20 +221,9 @@ def _draft_shape(point: Point, limits: Limits) -> tuple[int, int, int]:
 
 def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
     """Why a cell makes no sense; None when it does."""
-    shape = draft_shape_problem(knobs.num_steps, knobs.eagle_topk, knobs.num_draft_tokens)
-    if shape is not None:
-        return shape
-    for arm in map(base_arm, limits.arms):
-        if knobs.eagle_topk > 1 and needs_chain(arm):
-            return f"the arm {arm} is a fault of chains: --eagle-topk must be 1"
     if knobs.eagle_topk > 1 and limits.sampling_rule != "target-only":
-        return (
+        return knobs.contradiction(limits.arms) or (
             f"--sampling-rule {limits.sampling_rule} draws chains, and --eagle-topk "
             f"{knobs.eagle_topk} makes trees; expected --eagle-topk 1, or --sampling-rule target-only"
         )
-    if knobs.page_size > limits.max_total_tokens:
-        return (
-            f"--page-size {knobs.page_size} is larger than the pool of "
-            f"{limits.max_total_tokens} tokens (--max-total-tokens)"
-        )
-    return None
+    return knobs.contradiction(limits.arms)

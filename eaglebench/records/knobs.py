@@ -1,9 +1,11 @@
 """What can be turned on the engine: one value of every axis of the matrix."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from eaglebench.records.faults import FAULTS
+from eaglebench.records.draft_shape import draft_shape_problem, num_draft_nodes
+from eaglebench.records.faults import FAULTS, needs_chain
 
 Preallocation = Literal["none", "lookahead-blocks", "covered"]
 PREALLOCATIONS: tuple[Preallocation, ...] = ("none", "lookahead-blocks", "covered")
@@ -33,15 +35,6 @@ AGAIN = ":again"
 def base_arm(name: str) -> str:
     """The arm that a name means: `radix` for `radix:again`."""
     return name.removesuffix(AGAIN)
-
-
-def num_draft_nodes(num_draft_tokens: int) -> int:
-    """Proposed tokens verified together, without the root.
-
-    `num_draft_tokens` has SGLang's meaning, which counts the root (steps 2, top-k 1: 3). This is
-    the only place that converts.
-    """
-    return num_draft_tokens - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +110,18 @@ class EngineKnobs:
         if self.sliding_window is None:
             return model_window
         return None if self.sliding_window == WINDOW_OFF else self.sliding_window
+
+    def contradiction(self, arms: Iterable[str]) -> str | None:
+        """Why these values don't go together in some of these arms; None where they do."""
+        shape = draft_shape_problem(self.num_steps, self.eagle_topk, self.num_draft_tokens)
+        if shape is not None:
+            return shape
+        for arm in map(base_arm, arms):
+            if self.eagle_topk > 1 and needs_chain(arm):
+                return f"the arm {arm} is a fault of chains: --eagle-topk must be 1"
+        if self.page_size > self.max_total_tokens:
+            return (
+                f"--page-size {self.page_size} is larger than the pool of "
+                f"{self.max_total_tokens} tokens (--max-total-tokens)"
+            )
+        return None

@@ -8,6 +8,8 @@ nothing to do with how far the context reaches and may lie past it.
 
 from dataclasses import dataclass, replace
 
+from eaglebench.records.draft_shape import num_candidates
+
 _PENDING_ROOT = 1
 """Known tokens without a slot: the root of the next verify step."""
 
@@ -33,10 +35,8 @@ class DraftShape:
 
     @property
     def num_candidates(self) -> int:
-        """Nodes a tree of this depth and width grows in all: topk + (levels - 1) * topk^2."""
-        if not self.num_levels:
-            return 0
-        return self.topk + (self.num_levels - 1) * self.topk**2
+        """Nodes a tree of this depth and width grows in all."""
+        return num_candidates(self.num_levels, self.topk)
 
     @property
     def num_scratch_slots(self) -> int:

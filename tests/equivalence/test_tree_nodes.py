@@ -13,7 +13,7 @@ from allpairspy import AllPairs
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.engine.request import EngineRequest
-from eaglebench.plan.draft_shape import usual_draft_tokens
+from eaglebench.records.draft_shape import usual_draft_tokens
 from eaglebench.spec.choices import choose_greedy
 from eaglebench.spec.proposal import ROOT, Proposal, verify_row
 from eaglebench.spec.tree import TreeGrowth

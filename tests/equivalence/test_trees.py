@@ -16,7 +16,7 @@ from torch import Tensor
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.engine.request import EngineRequest
-from eaglebench.plan.draft_shape import usual_draft_tokens
+from eaglebench.records.draft_shape import usual_draft_tokens
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.observation import RequestObservation
 from eaglebench.spec.proposal import ROOT, Proposal

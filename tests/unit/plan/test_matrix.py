@@ -10,9 +10,9 @@ from eaglebench.errors import InputFileError, InvariantError, UsageError
 from eaglebench.plan import matrix
 from eaglebench.plan.axes import AXES
 from eaglebench.plan.cell import cell_id
-from eaglebench.plan.draft_shape import draft_shape_problem, most_draft_tokens
 from eaglebench.plan.matrix import Expansion, Limits, MatrixSpec, expand
 from eaglebench.plan.matrix_file import read_matrix_file
+from eaglebench.records.draft_shape import draft_shape_problem, most_draft_tokens
 from eaglebench.records.knobs import EngineKnobs
 
 

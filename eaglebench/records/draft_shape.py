@@ -1,17 +1,27 @@
 """Which steps, top-k and draft tokens go together (draft tokens count the root)."""
 
-from eaglebench.records.knobs import num_draft_nodes
+
+def num_draft_nodes(num_draft_tokens: int) -> int:
+    """Proposed tokens verified together, without the root.
+
+    `num_draft_tokens` has SGLang's meaning, which counts the root (steps 2, top-k 1: 3). This is
+    the only place that converts.
+    """
+    return num_draft_tokens - 1
 
 
-def most_draft_tokens(num_steps: int, eagle_topk: int) -> int:
-    """Most tokens a tree of this depth and width holds, the root included.
+def num_candidates(num_levels: int, topk: int) -> int:
+    """Nodes that a tree of this depth and width grows in all, the root not counted.
 
     The first level has `topk` nodes; every later level grows `topk` candidates under each of the
     `topk` nodes kept.
     """
-    if num_steps == 0:
-        return 1
-    return 1 + eagle_topk + (num_steps - 1) * eagle_topk**2
+    return topk + (num_levels - 1) * topk**2 if num_levels else 0
+
+
+def most_draft_tokens(num_steps: int, eagle_topk: int) -> int:
+    """Most tokens a tree of this depth and width holds, the root included."""
+    return 1 + num_candidates(num_steps, eagle_topk)
 
 
 def chain_draft_tokens(num_steps: int) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.json_document import finite, json_text
-from eaglebench.report.phrases import NO_VALUE, number, throughput_text
+from eaglebench.report.phrases import NO_VALUE, cell_text, throughput_text
 from eaglebench.report.rows import Row
 from eaglebench.report.run_key import series_name
 
@@ -40,7 +40,7 @@ def _throughput(row: Row) -> dict[str, Any]:
     difference = row.difference
     if difference is None:
         return entry
-    width = number(difference.ratio.half_width if difference.ratio else None, ".2%")
+    width = cell_text(difference.ratio.half_width if difference.ratio else None, "share")
     if width != NO_VALUE:
         entry["range"] = f"+- {width}"
     if (change := throughput_text(difference)) != NO_VALUE:

@@ -1,7 +1,6 @@
 """The findings of a judgement as tables: all of them, and the few that a terminal shows."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.phrases import (
@@ -16,29 +15,29 @@ from eaglebench.stats.metrics import ACCEPTANCE
 
 MAX_NAMED = 12
 """Questions named in one cell of a page."""
-_VERDICT = Column("verdict", attrgetter("verdict"), "verdict", filter="verdict")
+_VERDICT = Column("verdict", "verdict", "verdict", filter="verdict")
 _PLACE = (
-    Column("cell", attrgetter("cell_id")),
-    Column("arm", attrgetter("arm"), filter="arm"),
-    Column("metric", attrgetter("metric")),
+    Column("cell", "cell_id"),
+    Column("arm", "arm", filter="arm"),
+    Column("metric", "metric"),
 )
 
 
 def findings_table(judgement: Judgement, *, is_whole: bool = False) -> Table:
     """All findings, heaviest first; `is_whole` adds values and names every question."""
     columns = [
-        *(_VERDICT, *_PLACE, Column("why", attrgetter("reason"))),
+        *(_VERDICT, *_PLACE, Column("why", "reason")),
         Column("change", lambda found: Interval(found.change, found.half_width), "change"),
-        Column("smallest detectable", attrgetter("mde"), "share"),
-        Column("tier", attrgetter("tier")),
+        Column("smallest detectable", "mde", "share"),
+        Column("tier", "tier"),
         Column(
             "questions",
             lambda found: first_few(found.questions, None if is_whole else MAX_NAMED) or None,
         ),
     ]
     if is_whole:
-        columns += [Column(name, attrgetter(name), "exact") for name in ("before", "after")]
-        columns.append(Column("allowed loss", attrgetter("allowed"), "share"))
+        columns += [Column(name, name, "exact") for name in ("before", "after")]
+        columns.append(Column("allowed loss", "allowed", "share"))
     title = f"Findings: {judgement.candidate} against {judgement.baseline}, heaviest first"
     found = heaviest_first(judgement.findings)
     return make_table(columns, found, name="findings", title=title, heading=1)

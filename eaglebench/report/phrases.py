@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import expm1, isfinite
-from typing import Any, Literal
+from typing import Any
 
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.measured import MeasuredRun
@@ -17,33 +17,23 @@ from eaglebench.stats.noise import Noise
 from eaglebench.stats.pairing import NOT_PAIRED, Pair, PairClass, Parting
 from eaglebench.stats.throughput import RatioEstimate
 
-Form = Literal[
-    "text",
-    "verdict",
-    "count",
-    "signed",
-    "ratio",
-    "tenths",
-    "brief",
-    "exact",
-    "factor",
-    "share",
-    "change",
-    "p",
-]
-"""How a value is spelled; all but the first two are numbers."""
-_FORMATS: Mapping[Form, str] = {
+FORMS: Mapping[str, str] = {
+    "text": "{}",
+    "verdict": "{}",
     "count": "{:d}",
     "signed": "{:+d}",
     "ratio": "{:.3f}",
     "brief": "{:.2f}",
     "tenths": "{:.1f}",
-    "exact": "{:.4f}",
+    "exact": "{:.4f}",  # and whole numbers in full
     "factor": "{:.3f}x",
     "share": "{:.2%}",
-    "change": "{:+z.2%}",
+    "short share": "{:.1%}",
+    "change": "{:+z.2%}",  # `z` spares the reader a -0.00%
+    "short change": "{:+z.1%}",  # of what varies from run to run, where there is little room
     "p": "{:.4f}",
 }
+"""How a value is spelled; all but the first two are numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +54,6 @@ LEAST_SHOWN_P = 0.0001
 SHA_LENGTH = 12
 SHOWN = 8
 """Names in a sentence."""
-SHARE = "+z.2%"
-"""Relative changes; `z` spares the reader a -0.00%."""
-SHORT_SHARE = "+z.1%"
-"""Relative changes of what varies from run to run, where there is little room."""
 LENGTH = (
     "acceptance length = tokens delivered by verify steps / verify steps (prefill's token not "
     "counted)"
@@ -86,28 +72,20 @@ _WORDS: dict[Verdict, str] = {
 }
 
 
-def cell_text(value: Value, form: Form) -> str:
-    """A value as every table shows it; a dash where nothing was measured."""
-    if isinstance(value, str):
-        return value
+def cell_text(value: Value, form: str) -> str:
+    """A value in one of the `FORMS`; a dash where nothing was measured."""
     if isinstance(value, Interval):
-        width = number(value.half_width, ".2%" if form == "change" else ".1%")
+        width = cell_text(value.half_width, "share" if form == "change" else "short share")
         text = cell_text(value.value, form)
         return text if NO_VALUE in {text, width} else f"{text} +- {width}"
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return " ".join(cell_text(part, form) for part in value) or NO_VALUE
-    if value is None or not isfinite(value):
+    if value is None or (isinstance(value, float) and not isfinite(value)):
         return NO_VALUE
-    if form == "exact" and isinstance(value, int):
-        return str(value)
-    if form == "p" and value < LEAST_SHOWN_P:
+    if form == "p" and isinstance(value, float) and value < LEAST_SHOWN_P:
         return f"< {LEAST_SHOWN_P}"
-    return _FORMATS[form].format(value)
-
-
-def number(value: float | None, form: str) -> str:
-    """The value in one of Python's formats, for a sentence; a dash where there is none."""
-    return NO_VALUE if value is None or not isfinite(value) else format(value, form)
+    is_whole = form == "exact" and isinstance(value, int)
+    return str(value) if isinstance(value, str) or is_whole else FORMS[form].format(value)
 
 
 def verdict_words(judgement: Judgement) -> str:
@@ -161,8 +139,8 @@ def paste_lines(rows: Sequence[Row]) -> list[str]:
     width = max(map(len, names), default=0)
     return [
         f"{name:<{width}}  #questions: {questions_answered(row)}, Throughput: "
-        f"{number(row.tokens_per_s, '.2f')} token/s, Acceptance length: "
-        f"{number(row.counts.al_sglang, '.2f')}"
+        f"{cell_text(row.tokens_per_s, 'brief')} token/s, Acceptance length: "
+        f"{cell_text(row.counts.al_sglang, 'brief')}"
         for name, row in zip(names, rows, strict=True)
     ]
 
@@ -222,7 +200,7 @@ def why_text(row: Row) -> str | None:
     parts = [class_counts(row.difference)] if row.difference else []
     other = other_difference(row)
     if other is not None:
-        change, p_value = number(other.acceptance, SHARE), cell_text(other.p_value, "p")
+        change, p_value = cell_text(other.acceptance, "change"), cell_text(other.p_value, "p")
         parts.append(f"against {other.against} {change}, p(shorter) {p_value}")
     return "; ".join(parts) or None
 
@@ -237,15 +215,11 @@ def leads_text(parting: Parting) -> str:
 def parting_text(pair: Pair) -> str:
     """A turn that parts, and where."""
     parting = pair.parting
-    where = (
-        ""
-        if parting is None
-        else (
-            f": {parting.side} at step {parting.step}, position {parting.position}, "
-            f"{LEADS} {leads_text(parting)}"
-        )
-    )
-    return f"{pair.kind}: question {pair.question_id} turn {pair.turn + 1}{where}"
+    text = f"{pair.kind}: question {pair.question_id} turn {pair.turn + 1}"
+    if parting is None:
+        return text
+    where = f"{parting.side} at step {parting.step}, position {parting.position}"
+    return f"{text}: {where}, {LEADS} {leads_text(parting)}"
 
 
 def changed_counters(difference: Difference) -> str:
@@ -254,7 +228,9 @@ def changed_counters(difference: Difference) -> str:
     for name in COUNTERS:
         before, after = getattr(difference.other_counts, name), getattr(difference.counts, name)
         if before is not None and after is not None and before != after:
-            change = f" ({relative_change(before, after):{SHORT_SHARE}})" if before else ""
+            change = (
+                f" ({cell_text(relative_change(before, after), 'short change')})" if before else ""
+            )
             parts.append(f"{name} {before} -> {after}{change}")
     return ", ".join(parts)
 
@@ -270,22 +246,19 @@ def throughput_text(difference: Difference) -> str:
     """The change of the throughput, with its interval where there were passes to make one from."""
     ratio = difference.ratio
     if ratio is None:
-        shown = number(difference.throughput, SHARE)
+        shown = cell_text(difference.throughput, "change")
         return shown if shown == NO_VALUE else f"{shown} (no pairs of passes, no interval)"
-    change = number(ratio.change, SHARE)
-    passes = several(ratio.passes, "pass")
-    width = number(ratio.half_width, ".2%")
-    if width == NO_VALUE:
-        return f"{change} ({passes}, no interval)"
-    return f"{change} +- {width} ({passes})"
+    shown = cell_text(Interval(ratio.change, ratio.half_width), "change")
+    bare = "" if " +- " in shown else ", no interval"
+    return f"{shown} ({several(ratio.passes, 'pass')}{bare})"
 
 
 def split_text(difference: Difference) -> str | None:
     """Where the change of the throughput came from; None where a factor was not measured."""
     if difference.log_ratio is None:
         return None
-    acceptance, rate, share = (f"{expm1(part):{SHORT_SHARE}}" for part in difference.log_ratio)
-    whole = f"{expm1(sum(difference.log_ratio)):{SHORT_SHARE}}"
+    parts = [sum(difference.log_ratio), *difference.log_ratio]
+    whole, acceptance, rate, share = (cell_text(expm1(part), "short change") for part in parts)
     return f"throughput {whole} = acceptance {acceptance} x step rate {rate} x decode share {share}"
 
 

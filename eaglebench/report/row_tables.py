@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from eaglebench.records.counters import share
@@ -12,7 +12,6 @@ from eaglebench.report.phrases import (
     COMPARED,
     LEADS,
     NO_VALUE,
-    Form,
     Value,
     leads_text,
     questions_answered,
@@ -21,9 +20,10 @@ from eaglebench.report.phrases import (
     why_text,
 )
 from eaglebench.report.rows import ROW_VALUES, Row
-from eaglebench.report.table import Column, Table, make_table
+from eaglebench.report.table import Column, Table, make_table, read
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.pairing import NOT_PAIRED, Pair, PairClass
+from eaglebench.stats.prefix import CommonPrefix
 
 KINDS: tuple[PairClass, ...] = (
     *("target-state", "draft-state", "failed", "other-prompts", "near-tie", "diverged-prompt"),
@@ -41,40 +41,36 @@ class Held(NamedTuple):
     pair: Pair | None = None
 
 
-def length_column(value: Any) -> Column:
+def length_column(value: str) -> Column:
     """The acceptance length of an item's counts."""
     return Column("acceptance length", value, "ratio", short="accept.\nlength")
 
 
 def _count(heading: str, name: str) -> Column:
-    return Column(heading, attrgetter(f"counts.{name}"), "count")
-
-
-def _difference(name: str) -> Any:
-    return lambda row: getattr(row.difference, name) if row.difference else None
+    return Column(heading, f"counts.{name}", "count")
 
 
 RUN_COLUMNS = {
     column.heading: column
     for column in (
-        Column("cell", attrgetter("cell_id")),
-        Column("arm", attrgetter("arm"), filter="arm"),
+        Column("cell", "cell_id"),
+        Column("arm", "arm", filter="arm"),
         Column("questions", questions_answered, is_right=True),
-        length_column(attrgetter("counts.acceptance_length")),
-        Column("al_sglang", attrgetter("counts.al_sglang"), "ratio"),
-        Column("al_vllm", attrgetter("counts.al_vllm"), "ratio"),
-        Column("by position", attrgetter("by_position"), "brief", short="by position"),
-        Column("token/s", attrgetter("tokens_per_s"), "brief"),
+        length_column("counts.acceptance_length"),
+        Column("al_sglang", "counts.al_sglang", "ratio"),
+        Column("al_vllm", "counts.al_vllm", "ratio"),
+        Column("by position", "by_position", "brief", short="by position"),
+        Column("token/s", "tokens_per_s", "brief"),
         _count("verify steps", "verify_steps"),
         _count("cached tokens", "cached_tokens"),
         _count("prefilled tokens", "prefill_tokens_computed"),
         _count("pages taken", "pages_allocated"),
         _count("alloc calls", "alloc_calls"),
         _count("evictions", "evictions"),
-        Column(f"length against {BASELINE_ARM}", _difference("acceptance"), "change"),
+        Column(f"length against {BASELINE_ARM}", "difference.acceptance", "change"),
         Column(
             f"throughput against {BASELINE_ARM}",
-            lambda row: throughput_text(row.difference) if row.difference else None,
+            read("difference", throughput_text),
             is_right=True,
         ),
         Column("why", why_text),
@@ -122,9 +118,9 @@ def _position(place: int, row: Row) -> float | None:
 
 
 _HELD = (
-    Column("cell", attrgetter("row.cell_id")),
-    Column("arm", attrgetter("row.arm"), filter="arm"),
-    Column("against", attrgetter("difference.against")),
+    Column("cell", "row.cell_id"),
+    Column("arm", "row.arm", filter="arm"),
+    Column("against", "difference.against"),
 )
 
 
@@ -132,13 +128,13 @@ def differences_table(rows: Sequence[Row]) -> Table:
     """Every cell and arm against each arm that it is compared with."""
     columns = (
         *_HELD,
-        Column("throughput", lambda held: throughput_text(held.difference), is_right=True),
-        Column("acceptance length", attrgetter("difference.acceptance"), "change"),
-        *(_kind(kind) for kind in (*COMPARED, *NOT_PAIRED)),
-        Column("same output", attrgetter("difference.num_same_output"), "count"),
-        Column("p(shorter)", attrgetter("difference.p_value"), "p"),
-        _estimate("smallest detectable", "mde", "share"),
-        _estimate("drift over passes", "drift", "change"),
+        Column("throughput", read("difference", throughput_text), is_right=True),
+        Column("acceptance length", "difference.acceptance", "change"),
+        *(Column(kind, partial(_of_kind, kind), "count") for kind in (*COMPARED, *NOT_PAIRED)),
+        Column("same output", "difference.num_same_output", "count"),
+        Column("p(shorter)", "difference.p_value", "p"),
+        Column("smallest detectable", "difference.ratio.mde", "share"),
+        Column("drift over passes", "difference.ratio.drift", "change"),
     )
     return make_table(columns, held_rows(rows))
 
@@ -148,43 +144,28 @@ def held_rows(rows: Sequence[Row]) -> list[Held]:
     return [Held(row, difference) for row in rows for difference in row.differences]
 
 
-def _kind(kind: PairClass) -> Column:
-    return Column(kind, lambda held: held.difference.count(kind), "count")
+def _of_kind(kind: PairClass, held: Held) -> int:
+    return held.difference.count(kind)
 
 
-def _estimate(heading: str, name: str, form: Form) -> Column:
-    return Column(heading, lambda held: getattr(held.difference.ratio, name, None), form)
-
-
-def _parting(name: str) -> Any:
-    return lambda held: getattr(held.pair.parting, name, None)
-
-
-def _prefix_length(side: str, held: Any) -> float | None:
-    prefix = held.pair.prefix
-    if prefix is None:
-        return None
+def _common_length(side: str, prefix: CommonPrefix) -> float | None:
     return share(getattr(prefix, f"{side}emitted"), getattr(prefix, f"{side}verify_steps"))
 
 
-def _leads(held: Any) -> str | None:
-    return leads_text(held.pair.parting) if held.pair.parting else None
-
-
 PARTING_COLUMNS = (
-    Column("question", attrgetter("pair.question_id")),
-    Column("turn", lambda held: held.pair.turn + 1, "count"),  # people count from 1
+    Column("question", "pair.question_id"),
+    Column("turn", read("pair.turn", lambda turn: turn + 1), "count"),  # people count from 1
     *_HELD,
-    Column("tier", attrgetter("pair.tier")),
-    Column("class", attrgetter("pair.kind"), filter="kind"),
-    Column("first choice", _parting("side")),
-    Column("step", _parting("step"), "count"),
-    Column("position", _parting("position"), "count"),
-    Column(LEADS, _leads, is_right=True),
-    Column("common tokens", lambda held: getattr(held.pair.prefix, "num_tokens", None), "count"),
-    Column("length on them", partial(_prefix_length, ""), "ratio"),
-    Column("other arm's length", partial(_prefix_length, "other_"), "ratio"),
-    Column("more verify steps", attrgetter("pair.verify_steps_difference"), "signed"),
+    Column("tier", "pair.tier"),
+    Column("class", "pair.kind", filter="kind"),
+    Column("first choice", "pair.parting.side"),
+    Column("step", "pair.parting.step", "count"),
+    Column("position", "pair.parting.position", "count"),
+    Column(LEADS, read("pair.parting", leads_text), is_right=True),
+    Column("common tokens", "pair.prefix.num_tokens", "count"),
+    Column("length on them", read("pair.prefix", partial(_common_length, "")), "ratio"),
+    Column("other arm's length", read("pair.prefix", partial(_common_length, "other_")), "ratio"),
+    Column("more verify steps", "pair.verify_steps_difference", "signed"),
 )
 
 

@@ -1,19 +1,20 @@
 """Tables of two sides: two runs, two arms of one turn, an arm beside itself."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 from eaglebench.records.measured import MeasuredTurn
 from eaglebench.records.observation import VerifyStep
 from eaglebench.report.phrases import cell_text, changed_counters
-from eaglebench.report.table import Column, Table, make_table
+from eaglebench.report.table import Column, Table, make_table, read
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.noise import WANTED_CHANGE, Noise
-from eaglebench.stats.pairing import NOT_PAIRED, Pair
+from eaglebench.stats.pairing import NOT_PAIRED, Pair, Tier
 from eaglebench.stats.tau import Tau
 
+TIERS: tuple[Tier, ...] = ("identical", "matched", "diverged")
 TokenText = Callable[[Sequence[int]], str]
 _CAUSES = {
     "draft": "the head proposed another token from the same beginning",
@@ -38,22 +39,13 @@ class PairedRow:
 def runs_pair_table(rows: Sequence[PairedRow], title: str, *, is_wide: bool) -> Table:
     """Lengths and tiers, and every exact counter that changed if there is room."""
     columns = [
-        *(
-            Column(heading, attrgetter(name))
-            for heading, name in (("cell", "cell_id"), ("arm", "arm"))
-        ),
+        *(Column("cell", "cell_id"), Column("arm", "arm")),
         Column("acceptance length", _lengths, is_right=True, short="accept. length"),
-        Column("change", attrgetter("difference.acceptance"), "change"),
-        *(
-            Column(tier, partial(_of_tier, tier), "count")
-            for tier in ("identical", "matched", "diverged")
-        ),
+        Column("change", "difference.acceptance", "change"),
+        *(Column(tier, partial(_of_tier, tier), "count") for tier in TIERS),
     ]
     if is_wide:
-        changed = Column(
-            "counters that changed", lambda row: changed_counters(row.difference) or "none"
-        )
-        columns.append(changed)
+        columns.append(Column("counters that changed", _changed))
     return make_table(columns, rows, title=title)
 
 
@@ -62,25 +54,34 @@ def _lengths(row: PairedRow) -> str:
     return " -> ".join(cell_text(counts.acceptance_length, "ratio") for counts in sides)
 
 
+def _changed(row: PairedRow) -> str:
+    return changed_counters(row.difference) or "none"
+
+
 def _of_tier(tier: str, row: PairedRow) -> int:
     return sum(pair.tier == tier for pair in row.difference.pairs)
 
 
-def noise_table(found: Sequence[tuple[str, Noise]]) -> Table:
+class _Noise(NamedTuple):
+    dtype: str
+    noise: Noise
+
+
+NOISE_COLUMNS = (
+    *(Column("dtype", "dtype"), Column("cell", "noise.cell_id"), Column("arm", "noise.arm")),
+    Column("passes", read("noise.lengths", lambda found: sum(n for _, n in found)), "count"),
+    Column("distinct lengths", read("noise.lengths", len), "count"),
+    Column("flipped questions", read("noise.flipped", len), "count"),
+    Column("sigma a pair", "noise.ratio.sd", "share"),
+    Column("smallest effect", "noise.ratio.mde", "share"),
+    Column(f"pairs for {WANTED_CHANGE:.0%}", "noise.pairs_needed", "count"),
+    Column("minutes", "noise.minutes_needed", "tenths"),
+)
+
+
+def noise_table(found: Iterable[tuple[str, Noise]]) -> Table:
     """What calibration found at each dtype, in each cell."""
-    columns = (
-        Column("dtype", itemgetter(0)),
-        Column("cell", lambda row: row[1].cell_id),
-        Column("arm", lambda row: row[1].arm),
-        Column("passes", lambda row: sum(count for _, count in row[1].lengths), "count"),
-        Column("distinct lengths", lambda row: len(row[1].lengths), "count"),
-        Column("flipped questions", lambda row: len(row[1].flipped), "count"),
-        Column("sigma a pair", lambda row: getattr(row[1].ratio, "sd", None), "share"),
-        Column("smallest effect", lambda row: getattr(row[1].ratio, "mde", None), "share"),
-        Column(f"pairs for {WANTED_CHANGE:.0%}", lambda row: row[1].pairs_needed, "count"),
-        Column("minutes", lambda row: row[1].minutes_needed, "tenths"),
-    )
-    return make_table(columns, found, title="A against A")
+    return make_table(NOISE_COLUMNS, (_Noise(*each) for each in found), title="A against A")
 
 
 def steps_table(mine: MeasuredTurn, other: MeasuredTurn | None, text: TokenText) -> Table:

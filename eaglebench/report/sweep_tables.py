@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 from math import exp, expm1
-from operator import attrgetter
 
 from eaglebench.records.knobs import DraftKnobs
-from eaglebench.report.phrases import AL_VLLM, LENGTH, SHORT_SHARE, Interval
+from eaglebench.report.phrases import AL_VLLM, LENGTH, Interval, cell_text
 from eaglebench.report.row_tables import RUN_COLUMNS, length_column
 from eaglebench.report.table import Column, Table, make_table
 from eaglebench.stats.sweep import Fastest, Sweep, SweptCell
@@ -54,11 +53,10 @@ def fastest_text(sweep: Sweep) -> str | None:
     text += f"({shape_text(rival.draft)})"
     if fastest.log_factors is None:
         return text
-    acceptance, rate, share = fastest.log_factors
-    return (
-        f"{text}: acceptance {expm1(acceptance):{SHORT_SHARE}}, a step costs {expm1(-rate):{SHORT_SHARE}}, "
-        f"share of time spent decoding {expm1(share):{SHORT_SHARE}}"
-    )
+    length, rate, share = fastest.log_factors
+    factors = (cell_text(expm1(factor), "short change") for factor in (length, -rate, share))
+    acceptance, cost, spent = factors
+    return f"{text}: acceptance {acceptance}, a step costs {cost}, share of time spent decoding {spent}"
 
 
 def certainty_text(fastest: Fastest) -> str:
@@ -82,19 +80,19 @@ def _against(cell: SweptCell) -> Interval | None:
     return Interval(exp(ratio.log_ratio), ratio.half_width) if ratio else None
 
 
-_LENGTH = length_column(attrgetter("counts.acceptance_length"))
+_LENGTH = length_column("counts.acceptance_length")
 _RATE = Column("token/s", _rate, "brief")
 
 
 def _knob(heading: str, name: str) -> Column:
-    return Column(heading, attrgetter(f"draft.{name}"), "count")
+    return Column(heading, f"draft.{name}", "count")
 
 
 def _chains(sweep: Sweep, name: str, where: str) -> Table:
     columns = (
         _knob("K", "num_steps"),
         RUN_COLUMNS["verify steps"],
-        *(Column(n, attrgetter(f"counts.{n}"), "count") for n in ("drafted", "accepted")),
+        *(Column(n, f"counts.{n}", "count") for n in ("drafted", "accepted")),
         *(RUN_COLUMNS["al_vllm"], RUN_COLUMNS["by position"], _LENGTH, _RATE),
     )
     title = f"Chains of K drafts ({where})"
@@ -105,7 +103,7 @@ def _shapes(sweep: Sweep, name: str, where: str) -> Table:
     columns = (
         *(_knob("steps", "num_steps"), _knob("top-k", "eagle_topk")),
         *(_knob("draft tokens", "num_draft_tokens"), _LENGTH),
-        *(Column("ms a step", attrgetter("step_ms"), "brief"), _RATE),
+        *(Column("ms a step", "step_ms", "brief"), _RATE),
         Column(f"against {shape_text(sweep.reference.draft)}", _against, "factor"),
         Column("note", partial(_mark, sweep)),
     )

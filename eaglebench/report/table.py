@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from eaglebench.report.phrases import Form, Value, cell_text
+from eaglebench.report.phrases import Value, cell_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,8 @@ class Column:
 
     Attributes:
         heading: its head.
-        value: of one item; None is what was not measured.
+        value: of an item, or the dotted name under which the item has it; None is what was not
+            measured.
         form: how a value is spelled.
         is_right: set flush right, as numbers always are.
         short: the head where there is little room, with its line ends.
@@ -21,8 +22,8 @@ class Column:
     """
 
     heading: str
-    value: Callable[[Any], Value]
-    form: Form = "text"
+    value: str | Callable[[Any], Value]
+    form: str = "text"
     is_right: bool = False
     short: str | None = None
     filter: str | None = None
@@ -31,6 +32,23 @@ class Column:
     def letter(self) -> str:
         """`l` for words, `r` for numbers."""
         return "r" if self.is_right or self.form not in {"text", "verdict"} else "l"
+
+    def of(self, item: Any) -> Value:
+        """Its value of an item."""
+        return read(self.value)(item) if isinstance(self.value, str) else self.value(item)
+
+
+def read(path: str, then: Callable[[Any], Value] = lambda value: value) -> Callable[[Any], Value]:
+    """What reads a dotted name; None where a part of it is None."""
+
+    def value(item: Any) -> Value:
+        for name in path.split("."):
+            item = getattr(item, name)
+            if item is None:
+                return None
+        return then(item)
+
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,5 +86,5 @@ class Table:
 def make_table(columns: Iterable[Column], items: Iterable[Any], **about: Any) -> Table:
     """One row an item; `about` is the rest of the table."""
     columns = tuple(columns)
-    rows = tuple(tuple(column.value(item) for column in columns) for item in items)
+    rows = tuple(tuple(column.of(item) for column in columns) for item in items)
     return Table(columns=columns, rows=rows, **about)

@@ -16,12 +16,10 @@ from eaglebench.report.phrases import (
     BY_POSITION,
     LENGTH,
     NO_VALUE,
-    SHARE,
-    SHORT_SHARE,
+    cell_text,
     changed_counters,
     difference_text,
     noise_text,
-    number,
     parting_text,
     passes_text,
     paste_lines,
@@ -137,14 +135,16 @@ def _run_columns(*, is_wide: bool) -> list[Column]:
 
 
 def _steps_and_cached(row: Row) -> str:
-    return f"{number(row.counts.verify_steps, 'd')}\n{number(row.counts.cached_tokens, 'd')}"
+    counts = row.counts
+    return f"{cell_text(counts.verify_steps, 'count')}\n{cell_text(counts.cached_tokens, 'count')}"
 
 
 def _against(row: Row) -> str:
     found = row.difference
     if found is None:
         return NO_VALUE
-    return f"{number(found.acceptance, SHARE)}, {number(found.throughput, SHORT_SHARE)}"
+    length, speed = (found.acceptance, "change"), (found.throughput, "short change")
+    return f"{cell_text(*length)}, {cell_text(*speed)}"
 
 
 def _draw(shown: Table, console: Console, *, marked: object = None) -> None:

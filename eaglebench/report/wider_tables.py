@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 from functools import partial
-from operator import attrgetter
 from typing import NamedTuple
 
 from eaglebench.records.counters import share
 from eaglebench.records.faults import FAULTS
 from eaglebench.records.knobs import EngineKnobs, base_arm
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.phrases import Value, other_difference, row_verdict, short_names
+from eaglebench.report.phrases import other_difference, row_verdict, short_names
 from eaglebench.report.row_tables import RUN_COLUMNS, length_column
 from eaglebench.report.rows import Row
 from eaglebench.report.sweep_tables import sweep_tables
-from eaglebench.report.table import Column, Table, make_table
+from eaglebench.report.table import Column, Table, make_table, read
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.prefix import OtherDrafts, count_other_drafts
 from eaglebench.stats.sweep import main_arm
@@ -47,7 +46,7 @@ def allocation_table(rows: Sequence[Row]) -> Table | None:
     columns = (
         cell,
         *(RUN_COLUMNS[name] for name in ("verify steps", "alloc calls", "pages taken")),
-        Column("pages returned", attrgetter("counts.pages_returned"), "count"),
+        Column("pages returned", "counts.pages_returned", "count"),
         Column("calls / step", partial(_a_step, "alloc_calls"), "ratio"),
         Column("pages / step", partial(_a_step, "pages_allocated"), "ratio"),
     )
@@ -73,18 +72,6 @@ class _Fault(NamedTuple):
     difference: Difference | None
     drafts: OtherDrafts | None
 
-    def differing(self) -> Value:
-        """Turns that are not the same."""
-        found = self.difference
-        if found is None:
-            return None
-        return f"{len(found.pairs) - found.count('identical')} of {len(found.pairs)}"
-
-    def other_drafts(self) -> Value:
-        """Verify steps that propose something else."""
-        found = self.drafts
-        return f"{found.num_other} of {found.num_common}" if found else None
-
 
 def fault_table(document: ReportDocument) -> Table | None:
     """What each planted fault costs, a row a cell and fault arm; None where there is no fault."""
@@ -94,14 +81,14 @@ def fault_table(document: ReportDocument) -> Table | None:
     cells = list(dict.fromkeys(fault.row.cell_id for fault in faults))
     cell, shared = _short_cell(cells)
     columns = (
-        *([Column("cell", lambda fault: cell.value(fault.row))] if len(cells) > 1 else []),
-        Column("fault", attrgetter("row.arm")),
+        *([Column("cell", read("row", cell.of))] if len(cells) > 1 else []),
+        Column("fault", "row.arm"),
         Column("verdict", lambda fault: row_verdict(document, fault.row), "verdict"),
-        length_column(attrgetter("row.counts.acceptance_length")),
-        Column("change", lambda fault: getattr(fault.difference, "acceptance", None), "change"),
-        Column("turns that differ", _Fault.differing, is_right=True),
-        Column("p", lambda fault: getattr(fault.difference, "p_value", None), "p"),
-        Column("other drafts", _Fault.other_drafts, is_right=True),
+        length_column("row.counts.acceptance_length"),
+        Column("change", "difference.acceptance", "change"),
+        Column("turns that differ", read("difference", _differing), is_right=True),
+        Column("p", "difference.p_value", "p"),
+        Column("other drafts", read("drafts", _other), is_right=True),
     )
     shown = {base_arm(fault.row.arm) for fault in faults}
     told = [
@@ -127,6 +114,14 @@ def _fault(document: ReportDocument, row: Row) -> _Fault:
         for arm in (row.arm, found.against)
     )
     return _Fault(row, found, count_other_drafts(mine, theirs))
+
+
+def _differing(found: Difference) -> str:
+    return f"{len(found.pairs) - found.count('identical')} of {len(found.pairs)}"
+
+
+def _other(drafts: OtherDrafts) -> str:
+    return f"{drafts.num_other} of {drafts.num_common}"
 
 
 def _fault_title(faults: Sequence[_Fault], where: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from eaglebench.spec.choices import rank_best
+from eaglebench.spec.likeliest import rank_best
 
 Ranking = Callable[[Tensor, int], object]
 

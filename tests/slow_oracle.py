@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eaglebench.engine.choosing import make_sampler
 from eaglebench.engine.models import Models
 from eaglebench.engine.stopping import StopRule, StopWatch
+from eaglebench.engine.target_choices import make_sampler
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_layout import AttentionLayout, make_layout
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import TargetOutput
 from eaglebench.records.generation import FinishReason, Sampling
-from eaglebench.spec.choices import choose_greedy
+from eaglebench.spec.likeliest import choose_greedy
 from eaglebench.spec.sampling import coin
 
 

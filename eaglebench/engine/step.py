@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.engine.batch import Batch, WindowView, assemble, num_logits
-from eaglebench.engine.choosing import choose, make_drawing
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.models import Models
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
 from eaglebench.engine.request import PENDING_ROOT, EngineRequest
 from eaglebench.engine.soundness import head_failure, target_failure
+from eaglebench.engine.target_choices import choose, make_drawing
 from eaglebench.kv.pool import KVPool, LayerPools
 from eaglebench.kv.window import WindowSlots
 from eaglebench.model.target import TargetOutput
 from eaglebench.records.observation import VerifyStep
-from eaglebench.spec.accept import accept_greedy
+from eaglebench.spec.accept import accept_chosen
 from eaglebench.spec.drafter import ChainDrafter, Drafter, ExtendRow
 from eaglebench.spec.shape import NO_DRAFT, DraftShape
 from eaglebench.spec.tree_drafter import TreeDrafter
@@ -216,7 +216,7 @@ def _commit_verify(
     request = row.request
     proposal = request.proposal
     target_ids = _replayed(request, ids)
-    acceptance = accept_greedy(proposal, target_ids)
+    acceptance = accept_chosen(proposal, target_ids)
     kept = request.watch.cut(acceptance.emitted_ids)
     request.steps.append(
         VerifyStep(

@@ -30,7 +30,7 @@ class Acceptance:
         return len(self.path)
 
 
-def accept_greedy(proposal: Proposal, target_ids: Sequence[int]) -> Acceptance:
+def accept_chosen(proposal: Proposal, target_ids: Sequence[int]) -> Acceptance:
     """Walk from the root to the child that is the target's own choice, as long as there is one.
 
     Args:

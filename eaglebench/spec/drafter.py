@@ -25,7 +25,7 @@ from eaglebench.kv.tables import BlockTable
 from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.head import DraftHead
 from eaglebench.model.layout_row import table_row, upload
-from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
+from eaglebench.spec.likeliest import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.proposal import NOTHING_PROPOSED, DraftOdds, Proposal, chain
 from eaglebench.spec.sampling import Sampler, coin
 from eaglebench.spec.shape import DraftShape

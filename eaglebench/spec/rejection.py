@@ -18,7 +18,7 @@ and nothing else looks at it.
 import torch
 from torch import Tensor
 
-from eaglebench.spec.choices import Choices
+from eaglebench.spec.likeliest import Choices
 from eaglebench.spec.proposal import DraftOdds
 from eaglebench.spec.sampling import STEEPEST, Sampler
 

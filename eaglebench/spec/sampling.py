@@ -21,7 +21,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from eaglebench.spec.choices import Choices
+from eaglebench.spec.likeliest import Choices
 
 _COIN_BITS = 53
 """Bits of a float64's mantissa."""

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.spec.choices import Choices
+from eaglebench.spec.likeliest import Choices
 from eaglebench.spec.proposal import ROOT, Proposal, verify_row
 from eaglebench.spec.sampling import STEEPEST, Sampler
 

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.layout_row import LayoutRow, Tree, table_row
-from eaglebench.spec.choices import rank_best
 from eaglebench.spec.drafter import DraftOutcome, Extender, ExtendRow
+from eaglebench.spec.likeliest import rank_best
 from eaglebench.spec.proposal import NOTHING_PROPOSED, ROOT, Proposal
 from eaglebench.spec.tree import TreeGrowth
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from eaglebench.model.target import Target
-from eaglebench.spec.choices import choose_greedy
+from eaglebench.spec.likeliest import choose_greedy
 from eaglebench.spec.sampling import Sampler, coin
 from eaglebench.training.conversation import ChatFrame, Conversation, Span
 from eaglebench.training.grid import DecodeGrid

@@ -14,7 +14,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from eaglebench.engine.choosing import make_sampler
+from eaglebench.engine.target_choices import make_sampler
 from eaglebench.errors import UsageError
 from eaglebench.records.generation import GenerationRequest, Sampling, SamplingRule
 from eaglebench.records.observation import RequestObservation

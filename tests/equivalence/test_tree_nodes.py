@@ -14,7 +14,7 @@ from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.engine.request import EngineRequest
 from eaglebench.records.draft_shape import usual_draft_tokens
-from eaglebench.spec.choices import choose_greedy
+from eaglebench.spec.likeliest import choose_greedy
 from eaglebench.spec.proposal import ROOT, Proposal, verify_row
 from eaglebench.spec.tree import TreeGrowth
 from tests.engines import make_engine, make_knobs, make_request, run_all

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.spec.accept import accept_greedy
-from eaglebench.spec.choices import Choices
+from eaglebench.spec.accept import accept_chosen
+from eaglebench.spec.likeliest import Choices
 from eaglebench.spec.proposal import DraftOdds, chain
 from eaglebench.spec.rejection import choose_by_ratio
 from eaglebench.spec.sampling import Sampler
@@ -75,7 +75,7 @@ def verified(
     delivered = []
     proposal = chain(drafted.tolist(), [0.0, 0.0])
     for draw, (first, second) in zip(members, zip(*chosen, strict=True), strict=True):
-        emitted = accept_greedy(proposal, (first, second, 0)).emitted_ids
+        emitted = accept_chosen(proposal, (first, second, 0)).emitted_ids
         # the draft at position 0 was rejected: position 1 is for the next step
         following = emitted[1] if len(emitted) > 1 else int(drawn_behind(sampler, emitted[0])[draw])
         delivered.append((emitted[0], following))

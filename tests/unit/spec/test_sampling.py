@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from eaglebench.spec.accept import accept_greedy
+from eaglebench.spec.accept import accept_chosen
 from eaglebench.spec.proposal import ROOT, Proposal
 from eaglebench.spec.sampling import Purpose, Sampler, coin
 from eaglebench.spec.tree import TreeGrowth
@@ -99,7 +99,7 @@ def test_a_tree_accepts_each_sibling_with_its_probability(siblings: set[int]) ->
 
     accepted = Counter[tuple[int, ...]]()
     for token, count in enumerate(counts_of_draws()):
-        accepted[accept_greedy(proposal, (token, *nodes)).path] += count
+        accepted[accept_chosen(proposal, (token, *nodes)).path] += count
 
     weights = np.exp(LOGITS[0].double().numpy())
     for node, token in enumerate(nodes):
@@ -136,7 +136,7 @@ def test_the_next_two_tokens_follow_the_target(
 
     tokens = []
     for draw, choices in enumerate(np.stack(chosen, axis=1).tolist()):
-        emitted = accept_greedy(proposal, choices).emitted_ids
+        emitted = accept_chosen(proposal, choices).emitted_ids
         first = emitted[0]
         more = emitted[1] if len(emitted) > 1 else tiny.drawn_behind(sampler, first)[draw]
         tokens.append((first, int(more)))

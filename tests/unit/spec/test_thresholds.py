@@ -6,7 +6,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eaglebench.spec.accept import accept_greedy
+from eaglebench.spec.accept import accept_chosen
 from eaglebench.spec.proposal import ROOT, Proposal, chain
 from eaglebench.spec.sampling import STEEPEST, Sampler
 from eaglebench.spec.thresholds import Thresholds, child_tokens, choose_leniently
@@ -44,7 +44,7 @@ def draw_pairs(thresholds: Thresholds, proposal: Proposal) -> NDArray[np.int64]:
             accept_coins=torch.tensor(np.array([coins(place, "accept")[draw] for place in places])),
             coins=torch.tensor(np.array([coins(place, "target")[draw] for place in places])),
         )
-        emitted = accept_greedy(proposal, choices.ids.tolist()).emitted_ids
+        emitted = accept_chosen(proposal, choices.ids.tolist()).emitted_ids
         first = emitted[0]
         second = emitted[1] if len(emitted) > 1 else int(drawn_behind(SAMPLER, first)[draw])
         delivered.append((first, second))

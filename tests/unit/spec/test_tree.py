@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eaglebench.spec.accept import accept_greedy
+from eaglebench.spec.accept import accept_chosen
 from eaglebench.spec.proposal import ROOT, Proposal
 from eaglebench.spec.shape import DraftShape
 from eaglebench.spec.tree import TreeGrowth
@@ -125,7 +125,7 @@ def test_the_target_walks_the_tree(
     choices: tuple[int, ...], path: tuple[int, ...], emitted: tuple[int, ...]
 ) -> None:
     """From the root to the child it would have chosen; then its own choice is the bonus."""
-    acceptance = accept_greedy(grow_example(3), choices)
+    acceptance = accept_chosen(grow_example(3), choices)
 
     assert (acceptance.path, acceptance.emitted_ids) == (path, emitted)
 
@@ -139,7 +139,7 @@ def test_a_chain_given_as_a_tree_is_accepted_alike(drafted: list[int], data: st.
     gaps = (0.0,) * len(drafted)
     thin = Proposal(tuple(drafted), gaps, tuple(range(-1, len(drafted) - 1)))
 
-    assert accept_greedy(Proposal(tuple(drafted), gaps), choices) == accept_greedy(thin, choices)
+    assert accept_chosen(Proposal(tuple(drafted), gaps), choices) == accept_chosen(thin, choices)
 
 
 @pytest.mark.parametrize(

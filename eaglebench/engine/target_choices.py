@@ -11,8 +11,8 @@ from eaglebench.engine.batch import Batch, num_logits, row_positions
 from eaglebench.engine.plan import Row, VerifyRow
 from eaglebench.model.layout_row import upload
 from eaglebench.records.generation import Sampling
-from eaglebench.spec.choices import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.drafter import Drawing
+from eaglebench.spec.likeliest import Choices, choose_greedy, flag_unusable
 from eaglebench.spec.proposal import NOTHING_PROPOSED, DraftOdds, Proposal
 from eaglebench.spec.rejection import choose_by_ratio
 from eaglebench.spec.sampling import Purpose, Sampler, coin

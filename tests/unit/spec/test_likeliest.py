@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from eaglebench.spec.choices import choose_greedy, rank_best
+from eaglebench.spec.likeliest import choose_greedy, rank_best
 
 
 def assert_best(scores: torch.Tensor, count: int) -> None:

@@ -9,7 +9,6 @@ Layers of any other shape stay as they are.
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -17,19 +16,6 @@ from eaglebench.model.linear import FewRowLinear
 from eaglebench.model.paged_call import Asked, Running
 
 FUSED_MODEL_TYPES = frozenset({"llama", "qwen2", "qwen3", "mistral"})
-
-
-class FusedNorm(nn.Module):
-    """Root-mean-square norm in one call; exact in float64, where the original drops to float32."""
-
-    def __init__(self, weight: Tensor, eps: float) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(weight, requires_grad=False)
-        self.eps = eps
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        """Norm over the last dimension."""
-        return F.rms_norm(hidden, self.weight.shape, self.weight, self.eps)
 
 
 def fused_linear(*parts: Any) -> FewRowLinear:
@@ -103,8 +89,12 @@ class FusedLayer(nn.Module):
         return projected
 
 
-def _fuse_norm(norm: Any) -> FusedNorm:
-    return FusedNorm(norm.weight.detach(), float(norm.variance_epsilon))
+def _fuse_norm(norm: Any) -> nn.RMSNorm:
+    """The norm in one call; exact in float64, where the original drops to float32."""
+    weight = norm.weight.detach()
+    fused = nn.RMSNorm(weight.shape, eps=float(norm.variance_epsilon))
+    fused.weight = nn.Parameter(weight, requires_grad=False)
+    return fused
 
 
 def fuse_layers(model: PreTrainedModel, decoder: Any, running: Running) -> int:
@@ -113,11 +103,9 @@ def fuse_layers(model: PreTrainedModel, decoder: Any, running: Running) -> int:
     Norms are replaced in every model that has them in this form, since the originals round to
     float32 even under float64.
     """
-    fused = 0
-    if model.config.model_type in FUSED_MODEL_TYPES:
-        for index, layer in enumerate(decoder.layers):
-            decoder.layers[index] = FusedLayer(layer, running)
-            fused += 1
+    fused = len(decoder.layers) if model.config.model_type in FUSED_MODEL_TYPES else 0
+    for index in range(fused):
+        decoder.layers[index] = FusedLayer(decoder.layers[index], running)
     for parent in model.modules():
         for name, child in list(parent.named_children()):
             if type(child).__name__.endswith("RMSNorm") and hasattr(child, "variance_epsilon"):

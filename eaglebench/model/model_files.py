@@ -122,41 +122,32 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _is_counts(value: object) -> bool:
-    return _is_count(value) or (isinstance(value, list) and all(map(_is_count, value)))
-
-
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
+def _are(value: object, kind: Callable[[object], bool]) -> bool:
+    return isinstance(value, list) and all(map(kind, value))
 
 
-def _is_fields(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_dtype(value: object) -> bool:
-    return isinstance(value, str) and isinstance(getattr(torch, value, None), torch.dtype)
-
-
-_Kind = tuple[Callable[[object], bool], str]
-_COUNT: _Kind = (_is_count, "a whole number above 0")
-_COUNTS: _Kind = (_is_counts, "a whole number above 0, or one for each layer")
-_TEXT: _Kind = (_is_text, "a name")
-_TEXTS: _Kind = (_is_texts, "a list of names")
-_FIELDS: _Kind = (_is_fields, "fields by name")
-_DTYPE: _Kind = (_is_dtype, "the name of a dtype, such as bfloat16")
-_KINDS: dict[str, _Kind] = {
-    **dict.fromkeys(("vocab_size", "hidden_size", "num_hidden_layers"), _COUNT),
-    **dict.fromkeys(("max_position_embeddings", "n_positions", "n_embd", "n_layer"), _COUNT),
-    **dict.fromkeys(("num_attention_heads", "num_key_value_heads", "intermediate_size"), _COUNTS),
-    **dict.fromkeys(("head_dim",), _COUNTS),
-    **dict.fromkeys(("model_type", "hidden_act", "hidden_activation"), _TEXT),
-    **dict.fromkeys(("architectures", "layer_types"), _TEXTS),
-    **dict.fromkeys(("rope_parameters", "rope_scaling", "auto_map"), _FIELDS),
-    **dict.fromkeys(("quantization_config", "text_config"), _FIELDS),
-    **dict.fromkeys(("dtype", "torch_dtype"), _DTYPE),
+_BY_KIND: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "vocab_size hidden_size num_hidden_layers max_position_embeddings n_positions n_embd n_layer": (
+        _is_count,
+        "a whole number above 0",
+    ),
+    "num_attention_heads num_key_value_heads intermediate_size head_dim": (
+        lambda value: _is_count(value) or _are(value, _is_count),
+        "a whole number above 0, or one for each layer",
+    ),
+    "model_type hidden_act hidden_activation": (_is_text, "a name"),
+    "architectures layer_types": (lambda value: _are(value, _is_text), "a list of names"),
+    "rope_parameters rope_scaling auto_map quantization_config text_config": (
+        lambda value: isinstance(value, Mapping),
+        "fields by name",
+    ),
+    "dtype torch_dtype": (
+        lambda value: _is_text(value) and isinstance(getattr(torch, value, None), torch.dtype),
+        "the name of a dtype, such as bfloat16",
+    ),
 }
+_KINDS = {name: kind for names, kind in _BY_KIND.items() for name in names.split()}

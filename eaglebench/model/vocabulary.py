@@ -54,6 +54,13 @@ def target_id_table(
     raise CheckpointError(next(_faults(as_offsets, t2d, vocab_size)))
 
 
+def written_tables(target_ids: Tensor, vocab_size: int) -> dict[str, Tensor]:
+    """`d2t` as offsets and `t2d` as marks of [draft_vocab_size] int64 target ids."""
+    marked = torch.zeros(vocab_size, dtype=torch.bool)
+    marked[target_ids] = True
+    return {"d2t": target_ids - torch.arange(len(target_ids)), "t2d": marked}
+
+
 _OPEN = (
     "d2t is read as offsets, which is usual, and would make sense as absolute ids, too; a t2d in the "
     "file would tell"

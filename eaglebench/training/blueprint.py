@@ -21,6 +21,7 @@ from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.places import EMBEDDING, LAYER
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
+from eaglebench.model.vocabulary import written_tables
 from eaglebench.training.recipe import TrainingRecipe
 from eaglebench.training.trainable import HeadSize, TrainableHead
 
@@ -166,10 +167,7 @@ def published_tensors(
         _published_name(name): parameter.detach().to("cpu", torch.bfloat16).contiguous()
         for name, parameter in head.named_parameters()
     }
-    marked = torch.zeros(vocab_size, dtype=torch.bool)
-    marked[target_ids] = True
-    offsets = target_ids - torch.arange(len(target_ids))
-    return {**tensors, "d2t": offsets, "t2d": marked}
+    return {**tensors, **written_tables(target_ids, vocab_size)}
 
 
 def _published_name(parameter: str) -> str:

@@ -12,21 +12,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError, StorageError, UsageError
-from eaglebench.model.heads.aux_layers import AuxLayers, count_as_output, resolve_aux_layers
-from eaglebench.model.heads.config import HeadConfig, flat_fields
+from eaglebench.model.heads.aux_layers import (
+    AuxLayers,
+    count_as_output,
+    count_aux,
+    resolve_aux_layers,
+    usual_layers,
+)
+from eaglebench.model.heads.config import BLOCK, DEFAULT_NUM_AUX, HeadConfig, flat_fields
 from eaglebench.model.heads.fields import CARRIED
 from eaglebench.model.heads.fit import TargetFacts, fit_to
 from eaglebench.model.heads.format import Algorithm, HeadFormat
-from eaglebench.model.heads.obstacles import aux_obstacles, head_obstacles, old_readers
 from eaglebench.model.heads.places import LAYER, LM_HEAD, MLP, OUTPUT, QKV, QUERY_NORM, has_bias
 from eaglebench.model.heads.published import PublishedHead
 from eaglebench.model.heads.rope import SECTIONS
-from eaglebench.model.vocabulary import target_id_table
+from eaglebench.model.vocabulary import target_id_table, written_tables
 
 _SPECULATIVE_TOKENS = 3
 """What speculators itself writes where nobody says otherwise."""
@@ -49,48 +53,61 @@ def write_config(
     verifier: Verifier,
 ) -> dict[str, Any]:
     """The config of a head whose tensors, by place, are already those of the format."""
-    written = _WRITERS[to](head, tensors, aux, verifier)
+    if to is HeadFormat.SPECULATORS:
+        written = _nested_fields(head, tensors, aux, verifier)
+    else:
+        written = _flat_fields(head, to, tensors, aux)
     said = flat_fields(head.raw, head.path)
     kept = {name: said[name] for name in sorted(CARRIED & said.keys() - written.keys())}
     return {**written, **kept}
 
 
-def _safeailab_config(
-    head: PublishedHead, tensors: Mapping[str, Tensor], _aux: AuxLayers, _verifier: Verifier
+def _flat_fields(
+    head: PublishedHead, to: HeadFormat, tensors: Mapping[str, Tensor], aux: AuxLayers
 ) -> dict[str, Any]:
-    fields = _flat_fields(head, tensors)
-    if has_bias(tensors, QKV):
-        fields["qkv_bias"] = True
-    if head.algorithm is Algorithm.EAGLE:
-        return {"architectures": ["LlamaForCausalLM"], **fields, "bias": "fc.bias" in tensors}
-    return {"architectures": ["LlamaForCausalLMEagle3"], **fields}
-
-
-def _sglang_config(
-    head: PublishedHead, tensors: Mapping[str, Tensor], aux: AuxLayers, _verifier: Verifier
-) -> dict[str, Any]:
-    fields = _flat_fields(head, tensors)
-    if head.algorithm is Algorithm.EAGLE:
+    """All at the top level, as engines and most trainers have it."""
+    config, is_sglang = head.config, to is HeadFormat.SGLANG
+    is_eagle3 = head.algorithm is Algorithm.EAGLE3
+    kind = "Eagle3" if is_eagle3 else "Eagle" if is_sglang else ""
+    fields: dict[str, Any] = {
+        "architectures": [f"LlamaForCausalLM{kind}"],
+        "model_type": "llama",
+        **_layer_fields(config),
+        "vocab_size": config.vocab_size,
+        "tie_word_embeddings": is_eagle3 and config.tie_word_embeddings and LM_HEAD not in tensors,
+        "torch_dtype": _dtype_name(tensors),
+    }
+    if is_eagle3 and LM_HEAD in tensors:  # SGLang and vLLM both read silence as the target's
+        fields["draft_vocab_size"] = len(tensors[LM_HEAD])
+    if config.target_hidden_size is not None:
+        fields["target_hidden_size"] = config.target_hidden_size
+    has_qkv_bias = has_bias(tensors, QKV)
+    if not is_sglang:
+        fields |= {"qkv_bias": True} if has_qkv_bias else {}
+        return fields if is_eagle3 else {**fields, "bias": "fc.bias" in tensors}
+    if not is_eagle3:
         # `bias` would mean the biases of attention there; fc has one in any case
-        fields["attention_bias"] = has_bias(tensors, QKV)
-        return {"architectures": ["LlamaForCausalLMEagle"], **fields}
-    config = head.config
+        return {**fields, "attention_bias": has_qkv_bias}
     block: dict[str, Any] = {"use_aux_hidden_state": config.takes_aux}
     if aux.ids is not None and config.takes_aux:
         fields["eagle_aux_hidden_state_layer_ids"] = list(aux.ids)
         block["eagle_aux_hidden_state_layer_ids"] = list(count_as_output(aux.ids))
         fields["num_aux_hidden_states"] = len(aux.ids)
-    flags = {
-        "bias": "fc.bias" in tensors,
+    flags = {"bias": "fc.bias" in tensors, **_norms(head)}
+    return {**fields, **{name: True for name, is_on in flags.items() if is_on}, BLOCK: block}
+
+
+def _norms(head: PublishedHead) -> dict[str, bool]:
+    """The variants of EAGLE-3 that formats of engines have flags for."""
+    config = head.config
+    return {
         "norm_before_fc": config.norms_joined,
         "fc_norm": config.norms_each,
         "norm_output": head.feeds_normed,
     }
-    fields |= {name: True for name, is_on in flags.items() if is_on}
-    return {"architectures": ["LlamaForCausalLMEagle3"], **fields, "eagle_config": block}
 
 
-def _speculators_config(
+def _nested_fields(
     head: PublishedHead, tensors: Mapping[str, Tensor], aux: AuxLayers, verifier: Verifier
 ) -> dict[str, Any]:
     config, kind = head.config, head.algorithm.lower()
@@ -135,38 +152,9 @@ def _speculators_config(
         "target_hidden_size": config.target_hidden_size,
         "eagle_aux_hidden_state_layer_ids": None if ids is None else list(ids),
         "norm_before_residual": bool(config.norm_before_residual),
-        "norm_before_fc": config.norms_joined,
-        "fc_norm": config.norms_each,
-        "norm_output": head.feeds_normed,
+        **_norms(head),
         "tie_word_embeddings": False,
     }
-
-
-def _flat_fields(head: PublishedHead, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    config = head.config
-    fields = {
-        "model_type": "llama",
-        **_layer_fields(config),
-        "vocab_size": config.vocab_size,
-        "tie_word_embeddings": _is_tied(head, tensors),
-        "torch_dtype": _dtype_name(tensors),
-    }
-    if head.algorithm is Algorithm.EAGLE3:
-        fields |= _vocabulary(tensors)
-    if config.target_hidden_size is not None:
-        fields["target_hidden_size"] = config.target_hidden_size
-    return fields
-
-
-def _is_tied(head: PublishedHead, tensors: Mapping[str, Tensor]) -> bool:
-    """Whether the head's embeddings are its lm_head as well."""
-    is_eagle3 = head.algorithm is Algorithm.EAGLE3
-    return is_eagle3 and head.config.tie_word_embeddings and LM_HEAD not in tensors
-
-
-def _vocabulary(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Rows of lm_head; nothing where it is the target's, as SGLang and vLLM both read silence."""
-    return {"draft_vocab_size": len(tensors[LM_HEAD])} if LM_HEAD in tensors else {}
 
 
 def _layer_fields(config: HeadConfig) -> dict[str, Any]:
@@ -202,13 +190,6 @@ def _share(rotated: int, width: int) -> float:
 
 def _dtype_name(tensors: Mapping[str, Tensor]) -> str:
     return str(tensors[f"{OUTPUT}.weight"].dtype).removeprefix("torch.")
-
-
-_WRITERS = {
-    HeadFormat.SAFEAILAB: _safeailab_config,
-    HeadFormat.SGLANG: _sglang_config,
-    HeadFormat.SPECULATORS: _speculators_config,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +230,7 @@ def convert(
     aux = resolve_aux_layers(head.config, head.algorithm, head.form, num_layers, aux_layer_ids)
     if target is not None:
         fit_to(head, aux, target)
-    obstacles = [*head_obstacles(head, to), *aux_obstacles(aux, to, num_layers)]
+    obstacles = [*_head_obstacles(head, to), *_aux_obstacles(aux, to, num_layers)]
     if obstacles:
         raise CheckpointError(
             f"{head.path} can't be written as {to}, which can't say: {'; '.join(obstacles)}",
@@ -261,7 +242,7 @@ def convert(
     config = write_config(head, to, tensors=tensors, aux=aux, verifier=verifier)
     named = {_rename(n, head.algorithm, to): t for n, t in tensors.items()}
     doubts = (aux.warning,) if aux.warning else ()
-    return ConvertedHead(config, named, (*doubts, *old_readers(head, to)))
+    return ConvertedHead(config, named, (*doubts, *_old_readers(head, to)))
 
 
 def save_converted(converted: ConvertedHead, folder: Path) -> None:
@@ -315,9 +296,7 @@ def _tables(head: PublishedHead, vocab_size: int) -> dict[str, Tensor]:
     table, _ = target_id_table(
         given["d2t"], given.get("t2d"), draft_vocab_size=rows, vocab_size=vocab_size
     )
-    marked = torch.zeros(vocab_size, dtype=torch.bool)
-    marked[table] = True
-    return {"d2t": table - torch.arange(rows), "t2d": marked}
+    return written_tables(table, vocab_size)
 
 
 def _rename(place: str, algorithm: Algorithm, to: HeadFormat) -> str:
@@ -328,3 +307,60 @@ def _rename(place: str, algorithm: Algorithm, to: HeadFormat) -> str:
     if to is HeadFormat.SPECULATORS:
         return place.replace(LAYER, "transformer.").replace("fc.", "fusion_fc.", 1)
     return place
+
+
+def _head_obstacles(head: PublishedHead, to: HeadFormat) -> list[str]:
+    """What the head is or has that the format has no word for."""
+    config, tensors = head.config, head.placed.tensors
+    is_eagle3 = head.algorithm is Algorithm.EAGLE3
+    is_trainer, is_sglang, is_nested = (to is form for form in HeadFormat)
+    has_head_norms = QUERY_NORM in tensors
+    found = {
+        "an lm_head of its own": not is_eagle3 and LM_HEAD in tensors,
+        "biases of q, k and v": is_eagle3 and has_bias(tensors, QKV) and is_sglang,
+        "a bias of o": has_bias(tensors, [OUTPUT]) and is_trainer,
+        "biases in the MLP": has_bias(tensors, MLP) and (not is_nested or has_head_norms),
+        "norms of q and k": has_head_norms and not (is_nested and is_eagle3),
+        "a sliding window": config.window is not None and not is_nested,
+        "partial rotation (partial_rotary_factor)": config.rotated_width != config.head_width
+        and not is_sglang,
+    }
+    if is_eagle3:
+        found |= {
+            "an lm_head that is the target's": LM_HEAD not in tensors and not is_sglang,
+            "a bias of fc": "fc.bias" in tensors and not is_sglang,
+            "features without auxiliary layers": not config.takes_aux and not is_sglang,
+            "norm_before_residual": bool(config.norm_before_residual) and not is_nested,
+            **{name: is_on and is_trainer for name, is_on in _norms(head).items()},
+        }
+    return [text for text, is_one in found.items() if is_one]
+
+
+def _old_readers(head: PublishedHead, to: HeadFormat) -> tuple[str, ...]:
+    """Versions of engines that read the format and would run another head without a word."""
+    if to is not HeadFormat.SGLANG or head.algorithm is not Algorithm.EAGLE3:
+        return ()
+    norms = _norms(head)
+    ignored = {
+        **{name: norms[name] for name in ("norm_output", "norm_before_fc", "fc_norm")},
+        "num_aux_hidden_states": count_aux(head.config) != DEFAULT_NUM_AUX,
+        "use_aux_hidden_state": not head.config.takes_aux,
+    }
+    found = [name for name, is_asked in ignored.items() if is_asked]
+    if not found:
+        return ()
+    return (f"SGLang 0.5.4 ignores {', '.join(found)} and would run another head; use a later one",)
+
+
+def _aux_obstacles(aux: AuxLayers, to: HeadFormat, num_layers: int | None) -> list[str]:
+    """Ids that the format can't hold."""
+    if aux.ids is None:
+        return []
+    if to is HeadFormat.SGLANG and 0 in aux.ids:
+        return ["the embeddings (auxiliary layer 0) as features"]
+    if to is not HeadFormat.SAFEAILAB:
+        return []
+    if num_layers is None:
+        return [f"auxiliary layers {aux.ids}, unless they are the default: name the target"]
+    usual = usual_layers(num_layers)
+    return [] if aux.ids == usual else [f"auxiliary layers {aux.ids} instead of {usual}"]

@@ -144,6 +144,12 @@ def fit_for_baseline(
                 "wrong in the same way",
             )
         notice(f"note: {doubt.sentence}")
+    for arm in snapshot.arms:
+        if arm.acceptance_length is None and not arm.failed:
+            raise UsageError(
+                f"run {folder.run_id} can't be a baseline: verify steps and accepted tokens of "
+                f"{arm.cell_id} {arm.arm} were not measured, so that nothing could be judged",
+            )
     _check_judgement(document, allowed)
     if snapshot.created_from.endswith("-dirty") and not allowed.dirty:
         raise UsageError(

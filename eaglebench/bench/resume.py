@@ -50,7 +50,8 @@ class Finished:
         whole = [
             turn
             for turn in folder.turns()
-            if turn.counters.verify_steps in (None, len(steps.get(turn.key, ())))
+            if turn.accepted_per_step is None  # totals alone; there are no steps to lose
+            or turn.counters.verify_steps in (None, len(steps.get(turn.key, ())))
         ]
         delivered: Counter[tuple[str, str, int, str]] = Counter()
         turns: dict[BlockPlace, dict[tuple[str, int], MeasuredTurn]] = {}

@@ -76,12 +76,15 @@ def judge_positions(pairs: Sequence[tuple[ArmCounts, ArmCounts]], policy: Policy
 
 
 def _unknown(pairs: Sequence[tuple[ArmCounts, ArmCounts]]) -> list[Finding]:
-    """Positions that one side does not know, though drafts were accepted, are not passed over."""
+    """Positions that one side alone does not know, though drafts were accepted, are not passed over.
+
+    Where neither knows them, the engine tells totals alone, and the length is what can be judged.
+    """
     return [
         refused(f"{side} does not know which positions were accepted", mine.key, "al by position")
         for mine, theirs in pairs
-        for arm, side in ((mine, "this run"), (theirs, "the baseline"))
-        if arm.counters.get("accepted") and not arm.accepted_at
+        for arm, other, side in ((mine, theirs, "this run"), (theirs, mine, "the baseline"))
+        if other.accepted_at and arm.counters.get("accepted") and not arm.accepted_at
     ]
 
 

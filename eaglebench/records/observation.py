@@ -84,16 +84,24 @@ class StepTimes:
 class RequestObservation:
     """Everything known about one finished request.
 
+    `accepted_per_step` is None where an engine tells totals alone; `steps` are empty then.
     `prefill_gap` is the top-2 gap of the target where prefill sampled the first token; None when
     nothing was sampled there. `error` is set when and only when `finish_reason` is `failed`.
     """
 
     request_id: str
     output_token_ids: tuple[int, ...]
-    accepted_per_step: tuple[int, ...]
+    accepted_per_step: tuple[int, ...] | None
     steps: tuple[VerifyStep, ...] = ()
     counters: Counters
     times: RequestTimes
     finish_reason: FinishReason
     prefill_gap: float | None = None
     error: str | None = None
+
+    @property
+    def acceptance(self) -> tuple[int | None, ...]:
+        """What was accepted: step by step where that was told, else in all, with the steps."""
+        if self.accepted_per_step is not None:
+            return self.accepted_per_step
+        return (None, self.counters.accepted, self.counters.verify_steps)

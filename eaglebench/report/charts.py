@@ -100,7 +100,7 @@ def _accepted(turns: Sequence[MeasuredTurn]) -> dict[tuple[str, str], Counter[in
     """Verify steps by the number of drafts they accepted."""
     steps: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
     for turn in turns:
-        steps[turn.cell_id, turn.arm].update(turn.accepted_per_step)
+        steps[turn.cell_id, turn.arm].update(turn.accepted_per_step or ())
     return steps
 
 

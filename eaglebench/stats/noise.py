@@ -73,10 +73,10 @@ def _noise(run: MeasuredRun, cell_id: str, arm: str) -> Noise:
 
 
 def _flipped(turns: Sequence[MeasuredTurn]) -> tuple[str, ...]:
-    seen: dict[tuple[str, int], set[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
+    seen: dict[tuple[str, int], set[tuple[tuple[int, ...], tuple[int | None, ...]]]] = {}
     for turn in turns:
         answers = seen.setdefault((turn.question_id, turn.turn), set())
-        answers.add((turn.output_token_ids, turn.accepted_per_step))
+        answers.add((turn.output_token_ids, turn.acceptance))
     return tuple(dict.fromkeys(name for (name, _), answers in seen.items() if len(answers) > 1))
 
 

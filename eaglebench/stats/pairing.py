@@ -115,7 +115,7 @@ def _pair(turn: MeasuredTurn, other: MeasuredTurn, tau: Tau) -> Pair:
         kind = "other-prompts"
     elif turn.prompt_token_ids != other.prompt_token_ids:
         kind = "diverged-prompt"
-    elif same_output and turn.accepted_per_step == other.accepted_per_step:
+    elif same_output and turn.acceptance == other.acceptance:
         kind = "identical"
     else:
         parting = _clear_parting(turn, other, tau) or first_parting(turn, other)

@@ -55,7 +55,7 @@ def question_counts(turns: Iterable[MeasuredTurn]) -> tuple[QuestionCounts, ...]
             emitted=counts.emitted,
             verify_steps=counts.verify_steps,
             output_sha=_digest([turn.output_token_ids for turn in mine]),
-            accept_sha=_digest([turn.accepted_per_step for turn in mine]),
+            accept_sha=_digest([turn.acceptance for turn in mine]),
             prompts_sha=_short(mine[0].question_sha256),
         )
         for question_id, mine in grouped.items()
@@ -105,6 +105,6 @@ def _commit(run: MeasuredRun) -> str:
     return f"{str(run.git['sha'])[:12]}{'-dirty' if run.git.get('dirty') else ''}"
 
 
-def _digest(numbers: Sequence[Sequence[int]]) -> str:
+def _digest(numbers: Sequence[Sequence[int | None]]) -> str:
     text = ";".join(",".join(map(str, row)) for row in numbers)
     return sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]

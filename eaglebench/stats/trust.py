@@ -81,7 +81,8 @@ def _cut_short(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
 
 def _lost_steps(place: Place, measured: Sequence[MeasuredTurn]) -> list[Doubt]:
     """Turns know how many verify steps they took; what each of them did is written beside them."""
-    lost = [turn for turn in measured if len(turn.steps) < (turn.counters.verify_steps or 0)]
+    told = [turn for turn in measured if turn.accepted_per_step is not None]
+    lost = [turn for turn in told if len(turn.steps) < (turn.counters.verify_steps or 0)]
     if not lost:
         return []
     text = (
@@ -101,9 +102,9 @@ def _changed_passes(
         other = by_key.get((turn.question_id, turn.turn))
         if turn.pass_index == 0 or other is None:
             continue
-        if (turn.output_token_ids, turn.accepted_per_step) != (
+        if (turn.output_token_ids, turn.acceptance) != (
             other.output_token_ids,
-            other.accepted_per_step,
+            other.acceptance,
         ):
             answers.append(turn)
         elif turn.counters != other.counters:

@@ -114,14 +114,14 @@ def _numbers(record: object) -> Iterator[tuple[str, Any]]:
 def _disagreement(turn: MeasuredTurn) -> str | None:
     """Identities of `records/counters.py` that a turn breaks."""
     counts, ids = turn.counters, len(turn.output_token_ids)
-    emitted, sampled = counts.emitted, counts.prefill_sampled
+    emitted, sampled, told = counts.emitted, counts.prefill_sampled, turn.accepted_per_step
     checks = {
         "output_tokens = ids": counts.output_tokens == ids,
         "output_tokens = prefill_sampled + emitted": emitted is None
         or sampled is None
         or counts.output_tokens == sampled + emitted,
-        "accepted = sum of steps": counts.accepted in (None, sum(turn.accepted_per_step)),
-        "verify_steps = steps": counts.verify_steps in (None, len(turn.accepted_per_step)),
+        "accepted = sum of steps": told is None or counts.accepted in (None, sum(told)),
+        "verify_steps = steps": told is None or counts.verify_steps in (None, len(told)),
     }
     broken = [name for name, holds in checks.items() if not holds]
     return f"counts disagree: {', '.join(broken)}" if broken else None

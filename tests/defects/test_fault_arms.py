@@ -30,7 +30,7 @@ def run_arm(arm: str, **knobs: object) -> dict[str, RequestObservation]:
 
 def accepted(observed: dict[str, RequestObservation]) -> dict[str, tuple[int, ...]]:
     """Accepted counts a step, by request."""
-    return {name: o.accepted_per_step for name, o in observed.items()}
+    return {name: o.accepted_per_step or () for name, o in observed.items()}
 
 
 def drafted(observed: dict[str, RequestObservation]) -> dict[str, list[tuple[int, ...]]]:

@@ -92,7 +92,7 @@ Told = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
 def tell(observed: dict[str, RequestObservation]) -> Told:
     """Tokens and accepted counts of every request."""
-    return {name: (o.output_token_ids, o.accepted_per_step) for name, o in observed.items()}
+    return {name: (o.output_token_ids, o.accepted_per_step or ()) for name, o in observed.items()}
 
 
 def run_with(
@@ -122,7 +122,7 @@ def test_other_rules_pair(rule: str, variant: str) -> None:
     varied = run_with(requests, topk, arm, **knobs)
 
     assert tell(alone) == tell(varied)
-    accepted = [count for o in alone.values() for count in o.accepted_per_step]
+    accepted = [count for o in alone.values() for count in o.accepted_per_step or ()]
     assert 0 < sum(accepted) < 3 * len(accepted)
     if variant == "preempted":
         assert sum(o.counters.preemptions or 0 for o in varied.values()) > 0

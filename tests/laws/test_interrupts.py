@@ -97,7 +97,7 @@ def assert_whole(observation: RequestObservation) -> None:
     assert outputs == tuple(range(first, first + len(outputs)))
     assert counters.output_tokens == len(outputs)
     assert counters.output_tokens == (counters.prefill_sampled or 0) + (counters.emitted or 0)
-    assert counters.accepted == sum(observation.accepted_per_step)
+    assert counters.accepted == sum(observation.accepted_per_step or ())
     assert observation.finish_reason == ("length" if len(outputs) == NUM_NEW else "aborted")
 
 

@@ -59,9 +59,9 @@ def test_lengths_are_ratios_of_sums(tmp_path: Path) -> None:
     """Not means of ratios; the bonus counts, prefill's token only in SGLang's."""
     turns = make_turns(tmp_path)
     counts = pool(turns)
-    steps = sum(len(turn.accepted_per_step) for turn in turns)
+    steps = sum(len(turn.steps) for turn in turns)
     output = sum(len(turn.output_token_ids) for turn in turns)
-    accepted = sum(sum(turn.accepted_per_step) for turn in turns)
+    accepted = sum(sum(turn.accepted_per_step or ()) for turn in turns)
 
     assert counts.acceptance_length == (output - len(turns)) / steps
     assert counts.al_sglang == output / steps

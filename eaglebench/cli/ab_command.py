@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from eaglebench.cli.effects import HAS_RANGE, StatedCommand, always
-from eaglebench.cli.exit_codes import verdict_code
 from eaglebench.errors import UsageError
 
 _SETTLED = (
@@ -62,9 +61,9 @@ def ab(
     """
     from eaglebench.bench.ab import ProcessPairs, compare_versions
     from eaglebench.bench.versions import open_version
-    from eaglebench.cli.console import notice, stdout_console
+    from eaglebench.cli.console import notice
+    from eaglebench.cli.shown_verdict import show_verdict
     from eaglebench.plan.passes import PassRange, parse_share
-    from eaglebench.report.terminal import render_judgement
 
     for option in _SETTLED:
         if any(given.split("=")[0] == option for given in run_options):
@@ -83,5 +82,4 @@ def ab(
         judgement = compare_versions(
             a, b, arguments, folder, pairs, environment=os.environ, notice=notice
         )
-    render_judgement(judgement, stdout_console())
-    return verdict_code(judgement.verdict, is_strict=strict)
+    return show_verdict(judgement, is_strict=strict)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import click
 
 from eaglebench.cli.effects import StatedCommand, always, without
-from eaglebench.cli.exit_codes import verdict_code
 
 if TYPE_CHECKING:
     from eaglebench.bench.baseline import Allowed
@@ -164,12 +163,11 @@ def rm(name: str, output_dir: str) -> None:
 
 def _print_diff(name: str, run: str, output_dir: str) -> int:
     from eaglebench.bench.api import judge
-    from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.report.terminal import render_judgement
+    from eaglebench.cli.console import notice
+    from eaglebench.cli.shown_verdict import show_verdict
 
     judgement = judge(run, baseline=name, output_dir=output_dir, notice=notice)
-    render_judgement(judgement, stdout_console())
-    return verdict_code(judgement.verdict)
+    return show_verdict(judgement)
 
 
 def _write(name: str, run: str, reason: str | None, output_dir: str, allowed: "Allowed") -> None:

@@ -43,7 +43,8 @@ def compare(
     """
     from eaglebench.bench.api import compare as compared
     from eaglebench.cli.console import stdout_console
-    from eaglebench.report.terminal import render_judgement, render_run_pair
+    from eaglebench.cli.shown_verdict import show_verdict
+    from eaglebench.report.terminal import render_run_pair
 
     found = compared(
         before,
@@ -54,12 +55,14 @@ def compare(
     )
     if form == "json":
         click.echo(json.dumps(_document(found), indent=1))
-    else:
-        console = stdout_console()
+        return verdict_code(found.verdict)
+
+    def rows() -> None:
         if found.rows:
-            render_run_pair(found.rows, console, title=f"{found.after} against {found.before}")
-        render_judgement(found.judgement, console)
-    return verdict_code(found.verdict)
+            title = f"{found.after} against {found.before}"
+            render_run_pair(found.rows, stdout_console(), title=title)
+
+    return show_verdict(found.judgement, above=rows)
 
 
 def _document(found: "Comparison") -> dict[str, object]:

@@ -1,13 +1,13 @@
 """`eaglebench gate`: a stored run against a committed baseline."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from eaglebench.cli.effects import StatedCommand, always
-from eaglebench.cli.exit_codes import verdict_code
 from eaglebench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def gate(
     0 pass, 3 regression, 4 inconclusive with --strict, 5 not comparable or nothing measured.
     """
     from eaglebench.bench.api import judged_document
-    from eaglebench.cli.console import notice, stdout_console
-    from eaglebench.report.terminal import render_judgement
+    from eaglebench.cli.console import notice
+    from eaglebench.cli.shown_verdict import show_verdict
 
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if github_summary and not summary:
@@ -91,16 +91,17 @@ def gate(
         output_dir=output_dir,
         notice=notice,
     )
-    render_judgement(judged.judgement, stdout_console())
+    status = show_verdict(judged.judgement, is_strict=strict)
     _write_files(judged, junit, summary)
-    return verdict_code(judged.judgement.verdict, is_strict=strict)
+    return status
 
 
 def _write_files(document: "ReportDocument", junit: Path | None, summary: str | None) -> None:
-    from eaglebench.cli.side_files import append_beside, write_beside
+    from eaglebench.cli.shown_verdict import append_beside, write_beside
     from eaglebench.report.formats import render
 
     if junit is not None:
-        write_beside(junit, render("junit", document), "--junit")
+        write_beside(junit, partial(render, "junit", document), "--junit")
     if summary:
-        append_beside(Path(summary), render("pr", document) + "\n", "GITHUB_STEP_SUMMARY")
+        block = partial(render, "pr", document)
+        append_beside(Path(summary), lambda: block() + "\n", "GITHUB_STEP_SUMMARY")

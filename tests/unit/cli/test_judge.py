@@ -324,3 +324,33 @@ def test_judging_loads_no_torch() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("arms", [(), ("--arms", "radix,unigram,no-cache")])
+def test_a_fault_of_showing_changes_no_verdict(
+    arms: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a table or a file can't be made there is a warning, and the status is the verdict's."""
+    run(*arms)
+    expected, *_ = judged("compare", "latest", "latest", *(("--as", "unigram=radix") * bool(arms)))
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("no room")
+
+    monkeypatch.setattr("eaglebench.report.terminal.verdicts_table", broken)
+    monkeypatch.setattr("eaglebench.report.terminal.runs_pair_table", broken)
+    monkeypatch.setattr("eaglebench.report.junit.render_junit", broken)
+    status, out, err = judged(
+        *("compare", "latest", "latest", *(("--as", "unigram=radix") * bool(arms)))
+    )
+
+    assert status == expected
+    assert ("REGRESSED" if arms else "PASS") in out
+    assert err.count("can't be shown: ZeroDivisionError: no room; the verdict stands") == 2
+
+    judged("baseline", "save", "tiny", "--reason", "because")
+    status, out, err = judged("gate", "--junit", "junit.xml")
+
+    assert status == 0
+    assert out.startswith("PASS ")
+    assert "warning: --junit: can't be shown" in err

@@ -52,6 +52,7 @@ def test_a_failed_request_says_why_and_proposes_nothing() -> None:
         "failed",
         "the head's numbers are NaN",
     )
+    assert request.has_failed
     assert observation.times.total_s == 2.0
 
 
@@ -63,3 +64,55 @@ def test_nobody_comes_back_from_the_end(state: RequestState) -> None:
 
     with pytest.raises(InvariantError, match="can't become"):
         request.move_to(state)
+
+
+def test_a_request_without_pages_or_end_has_none_to_show() -> None:
+    """Asking is a bug of the engine, told by the request's name."""
+    request = make_waiting()
+
+    with pytest.raises(InvariantError, match="request r is not running and holds no pages"):
+        _ = request.held
+    with pytest.raises(InvariantError, match="request r has not ended"):
+        request.observe(2.0)
+
+
+def test_a_broken_step_goes_back_to_where_it_began() -> None:
+    """A running request forgets what the step delivered and waits again, as if preempted."""
+    request = make_waiting(10)
+    request.move_to(RequestState.RUNNING)
+    request.append([1])
+    request.tally.prefill_sampled = 1
+    request.mark()
+    request.append([2, 3])
+    request.num_written = request.draft_valid_len = 12
+    request.recover()
+
+    assert request.output_ids == [1]
+    assert (request.state, request.tally.preemptions) == (RequestState.WAITING, 1)
+    assert (request.num_written, request.draft_valid_len, request.table) == (0, 0, None)
+    assert request.tally.prefill_sampled == 1
+
+
+def test_who_waited_in_a_broken_step_was_not_preempted() -> None:
+    """And who had ended in it stays so, with all that was delivered."""
+    waiting, ended = make_waiting(), make_waiting()
+    ended.move_to(RequestState.RUNNING)
+    ended.append([1, 2])
+    ended.finish_reason = "length"
+    for request in (waiting, ended):
+        request.recover()
+
+    assert (waiting.state, waiting.tally.preemptions) == (RequestState.WAITING, 0)
+    assert (ended.state, ended.output_ids) == (RequestState.FINISHED, [1, 2])
+
+
+def test_times_are_those_of_the_first_admission() -> None:
+    """Added at 1, admitted at 2, prompt complete at 4, ended at 7; a resume changes nothing."""
+    request = make_waiting()
+    for admitted, prefilled in ((2.0, 4.0), (5.0, 6.0)):
+        request.note_admitted(admitted)
+        request.note_prefilled(prefilled)
+    request.finish_reason = "length"
+    times = request.observe(7.0).times
+
+    assert (times.queue_s, times.prefill_s, times.decode_s, times.total_s) == (1.0, 2.0, 3.0, 6.0)

@@ -1,5 +1,8 @@
 """Who runs, who waits, who has to go: the numbers worked out by hand."""
 
+import pytest
+
+from eaglebench.errors import UsageError
 from eaglebench.records.knobs import EngineKnobs
 from tests.dry_engine import TOKEN, DryEngine, tokens_of
 
@@ -115,3 +118,47 @@ def test_the_wall_of_the_pool_ends_a_lone_request_where_it_stands() -> None:
     (request,) = engine.ended
     assert (request.finish_reason, request.num_output) == ("capacity", 17)
     assert engine.storage.pages.num_free + engine.storage.cache.num_evictable_pages == 40
+
+
+def test_what_can_never_run_is_refused_at_the_door() -> None:
+    """No prompt, and one that needs more slots than there are, with both numbers."""
+    engine = make_engine(max_total_tokens=40)
+
+    with pytest.raises(UsageError, match="request a has an empty prompt"):
+        engine.add("a", ())
+    with pytest.raises(UsageError, match="needs 47 slots with look-ahead; the KV pool has 40"):
+        engine.add("b", tokens_of(40))
+    assert engine.scheduler.waiting == []
+
+
+def test_there_is_room_for_as_many_as_run_at_a_time() -> None:
+    """Waiting ones count; who leaves makes room, from either list."""
+    engine = make_engine(parallel=2)
+    scheduler = engine.scheduler
+    had_room = [scheduler.has_room]
+    add(engine, 8, 8)
+    had_room.append(scheduler.has_room)
+
+    engine.step()
+    running, waiting = engine.requests["a"], engine.add("c", tokens_of(8, seed=3))
+    scheduler.retire(waiting)
+    had_room.append(scheduler.has_room)
+    engine.storage.detach(running)
+    scheduler.retire(running)
+
+    assert [*had_room, scheduler.has_room] == [True, False, False, True]
+    assert scheduler.waiting == []
+    assert running not in scheduler.running
+
+
+def test_the_youngest_gives_way_for_itself() -> None:
+    """43 slots, two requests of 16 + 3: a takes 4 more of 5, b lacks 3 and has nobody behind it."""
+    engine = make_engine(parallel=2, max_total_tokens=43)
+    add(engine, 16, 16)
+    engine.step()
+
+    second = engine.step(ALL_ACCEPTED)
+
+    assert [row.request.request_id for row in second.verify] == ["a"]
+    (resumed,) = second.prefill  # what it gave back is room enough to start again
+    assert (resumed.request.request_id, resumed.request.tally.preemptions) == ("b", 1)

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
+from eaglebench.engine.policy import EnginePolicy
+from eaglebench.errors import InvariantError, UsageError
+from eaglebench.kv.window import PagePairAllocator
 from eaglebench.records.knobs import EngineKnobs
 from tests.dry_engine import TOKEN, DryEngine, tokens_of
 
 ALL_ACCEPTED = (TOKEN,) * 4
 
 
-def make_engine(page_size: int = 1, **knobs: object) -> DryEngine:
+def make_engine(page_size: int = 1, window: int | None = None, **knobs: object) -> DryEngine:
     """Chains of three drafts."""
     values: dict[str, object] = {
         "num_steps": 3,
@@ -17,7 +20,13 @@ def make_engine(page_size: int = 1, **knobs: object) -> DryEngine:
         "page_size": page_size,
         **knobs,
     }
-    return DryEngine(EngineKnobs(**values))  # type: ignore[arg-type]  # checked by the dataclass
+    return DryEngine(EngineKnobs(**values), window=window)  # type: ignore[arg-type]  # as above
+
+
+def make_hybrid(arm: str = "radix") -> DryEngine:
+    """Pages of four slots and a window of eight positions."""
+    knobs = EngineKnobs(arm=arm, num_steps=3, num_draft_tokens=4, page_size=4, max_total_tokens=128)
+    return DryEngine(knobs, policy=EnginePolicy(arm), window=8)
 
 
 @pytest.mark.parametrize(
@@ -133,3 +142,79 @@ def test_only_slots_with_valid_draft_kv_go_to_the_tree(page_size: int, expected:
     assert request.tree_owned_slots == expected
     key = engine.config.policy.make_key(np.array(tokens_of(20), dtype=np.int32), None)
     assert engine.storage.cache.lookup(key, 19).num_slots == expected
+
+
+def test_pages_move_under_a_lock_or_not_at_all() -> None:
+    """A request that was never attached has no receipt to move or give back."""
+    engine = make_engine()
+    request = engine.make("r", tokens_of(5))
+
+    for verb in (engine.storage.checkpoint, engine.storage.detach):
+        with pytest.raises(InvariantError, match="request r holds no lock to"):
+            verb(request)
+
+
+def test_an_idle_engine_knows_where_its_pages_are() -> None:
+    """In the tree after a request; a page that nobody owns, or that is still locked, is a leak."""
+    engine = make_engine(4, max_total_tokens=64)
+    engine.storage.check_idle(is_fresh=True)
+    engine.add("r", tokens_of(9), 1)
+    engine.step()
+    engine.storage.check_idle()
+    with pytest.raises(InvariantError, match="2 pages are in the tree after a reset"):
+        engine.storage.check_idle(is_fresh=True)
+
+    engine.add("again", tokens_of(9), 9)
+    engine.step()
+    with pytest.raises(InvariantError, match="2 of the latter locked"):
+        engine.storage.check_idle()
+    lost = make_engine(4, max_total_tokens=64)
+    lost.storage.pages.allocate(1)
+    with pytest.raises(InvariantError, match="'free': 15, 'in the tree': 0"):
+        lost.storage.check_idle()
+
+
+def test_a_window_page_that_nobody_has_is_a_leak() -> None:
+    """The full pool is whole, and one page of the other one is nobody's."""
+    engine = make_hybrid()
+    pages = engine.storage.pages
+    assert isinstance(pages, PagePairAllocator)
+    engine.storage.check_idle(is_fresh=True)
+    pages.window_pages.allocate(1)
+
+    with pytest.raises(InvariantError, match="1 pages of window layers were leaked"):
+        engine.storage.check_idle()
+
+
+@pytest.mark.parametrize(("arm", "pinned"), [("radix", 2), ("no-cache", 0)])
+def test_windows_are_given_back_as_the_window_moves_on(arm: str, pinned: int) -> None:
+    """20 slots of pages of 4, a window of 8: slot 13 is the first that is looked at, in page 3.
+
+    Without a cache pages 0 to 2 give their windows back; with one they are the tree's, and may be
+    evicted, while pages 3 and 4 stay pinned.
+    """
+    engine = make_hybrid(arm)
+    pages = engine.storage.pages
+    assert isinstance(pages, PagePairAllocator)
+    request = engine.add("r", tokens_of(20), 9)
+    engine.step()
+
+    live = pages.is_live(request.held.pages)
+    cache = engine.storage.cache
+    assert live.tolist() == [arm == "radix"] * 3 + [True] * 3
+    assert cache.num_evictable_windows == (3 if arm == "radix" else 0)
+    assert pages.num_lost_windows(cache.num_evictable_windows + pinned) == len(live) - 3 - pinned
+
+
+def test_a_long_prompt_fits_a_small_window_pool_chunk_by_chunk() -> None:
+    """63 pages are wanted and 30 windows are there, of which 21 are held at once in chunks of 8."""
+    whole, chunked = (
+        make_engine(1, max_total_tokens=100, swa_full_tokens_ratio=0.3, window=5, **more)
+        for more in ({}, {"chunked_prefill_size": 8})
+    )
+
+    with pytest.raises(UsageError, match="in window layers at once"):
+        whole.add("r", tokens_of(60))
+    chunked.add("r", tokens_of(60))
+    (row,) = chunked.step().prefill
+    assert (row.start, row.end) == (0, 8)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError, UsageError
+from eaglebench.model.checkpoint import canonical_name
 from eaglebench.model.heads.aux_layers import (
     count_as_output,
     default_aux_layer_ids,
@@ -18,7 +18,7 @@ from eaglebench.model.heads.aux_layers import (
 from eaglebench.model.heads.config import HeadConfig, parse_config
 from eaglebench.model.heads.fit import facts_of, fit_to, id_table
 from eaglebench.model.heads.format import Algorithm
-from eaglebench.model.heads.places import EMBEDDING, LAYER
+from eaglebench.model.heads.places import EMBEDDING
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
 from eaglebench.model.vocabulary import written_tables
@@ -26,12 +26,15 @@ from eaglebench.training.recipe import TrainingRecipe
 from eaglebench.training.trainable import HeadSize, TrainableHead
 
 _BLOCKS = {
-    "self_attn.": ("q_proj", "k_proj", "v_proj", "o_proj"),
-    "mlp.": ("gate_proj", "up_proj", "down_proj"),
+    "": ("fc", "norm", "lm_head"),
+    "midlayer.": ("input_layernorm", "hidden_norm", "post_attention_layernorm"),
+    "midlayer.self_attn.": ("q_proj", "k_proj", "v_proj", "o_proj"),
+    "midlayer.mlp.": ("gate_proj", "up_proj", "down_proj"),
 }
-_NORMS = ("input_layernorm", "hidden_norm", "post_attention_layernorm")
-_OUTER = ("fc", "norm", "lm_head")
-_TABLES = ("d2t", "t2d")
+_PUBLISHED = {
+    f"{n}.weight": f"{block}{n}.weight" for block, names in _BLOCKS.items() for n in names
+}
+"""Parameters of a trainable head: what they are called in a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +167,10 @@ def published_tensors(
 ) -> dict[str, Tensor]:
     """Weights in bfloat16 by their published names, and the tables of the vocabulary."""
     tensors = {
-        _published_name(name): parameter.detach().to("cpu", torch.bfloat16).contiguous()
+        _PUBLISHED[name]: parameter.detach().to("cpu", torch.bfloat16).contiguous()
         for name, parameter in head.named_parameters()
     }
     return {**tensors, **written_tables(target_ids, vocab_size)}
-
-
-def _published_name(parameter: str) -> str:
-    module = parameter.split(".", maxsplit=1)[0]
-    if module in _OUTER:
-        return parameter
-    block = next((block for block, members in _BLOCKS.items() if module in members), "")
-    return f"midlayer.{block}{parameter}"
 
 
 def _by_parameter(head: PublishedHead) -> dict[str, Tensor]:
@@ -191,19 +186,15 @@ def _by_parameter(head: PublishedHead) -> dict[str, Tensor]:
         or config.rotated_width != config.head_width
         or config.hidden_act != "silu"
     )
-    tensors = {
-        name.removeprefix(LAYER).removeprefix("self_attn.").removeprefix("mlp."): tensor.float()
-        for name, tensor in head.placed.tensors.items()
-        if name not in {*_TABLES, EMBEDDING}
-    }
-    known = {f"{module}.weight" for module in chain(_OUTER, _NORMS, *_BLOCKS.values())}
-    if not is_plain or set(tensors) != known:
+    found = head.placed.tensors
+    places = {name: canonical_name(source) for name, source in _PUBLISHED.items()}
+    if not is_plain or set(found) - {"d2t", "t2d", EMBEDDING} != set(places.values()):
         raise UsageError(
             f"{head.path} is not a plain EAGLE-3 head without biases, the one kind that is "
             "trained here",
             hint="leave --start-from out",
         )
-    return tensors
+    return {name: found[place].float() for name, place in places.items()}
 
 
 def _flat_rope(config: Any) -> dict[str, Any]:

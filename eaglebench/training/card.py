@@ -14,46 +14,32 @@ def write_card(
     started_from: str | None,
 ) -> str:
     """The text of `README.md`."""
-    config = blueprint.config
-    rows = [
-        ("target", target_name),
-        ("format", "safetensors in bfloat16, key names of SafeAILab/EAGLE and SpecForge"),
-        ("auxiliary layers", _states(blueprint.aux_layer_ids)),
-        ("draft vocabulary", f"{len(blueprint.target_ids):,} of {config.vocab_size:,}"),
-        ("coverage of answers", f"{report.coverage:.1%}"),
-        ("began as", started_from or "drawn weights"),
-        (
-            "learned from",
-            _learned(report, recipe),
-        ),
-        (
-            "training-time test",
-            f"{recipe.levels} levels, each weighted {recipe.level_decay:g} of the one before",
-        ),
-        ("optimizer", f"Muon {recipe.matrix_rate:g}, AdamW {recipe.other_rate:g}, linear decay"),
-        (
-            "left out",
-            _left_out(report, recipe),
-        ),
-    ]
-    lines = [f"# EAGLE-3 head for {target_name}", "", "| | |", "|---|---|"]
-    lines += [f"| {name} | {value} |" for name, value in rows]
-    lines += ["", *_acceptance_lines(report)]
-    return "\n".join(lines) + "\n"
-
-
-def _learned(report: TrainingReport, recipe: Recipe) -> str:
-    return (
+    size, states = blueprint.config.vocab_size, ", ".join(map(str, blueprint.aux_layer_ids))
+    learned = (
         f"{report.conversations:,} conversations of {report.tokens:,} tokens; "
         f"{report.seen_tokens:,} tokens in {recipe.updates:,} updates"
     )
-
-
-def _left_out(report: TrainingReport, recipe: Recipe) -> str:
-    return (
+    left_out = (
         f"{report.excluded:,} conversations that share {recipe.ngram_words} words in a row with "
         "an excluded text"
     )
+    levels = f"{recipe.levels} levels, each weighted {recipe.level_decay:g} of the one before"
+    rates = f"Muon {recipe.matrix_rate:g}, AdamW {recipe.other_rate:g}, linear decay"
+    rows = [
+        ("target", target_name),
+        ("format", "safetensors in bfloat16, key names of SafeAILab/EAGLE and SpecForge"),
+        ("auxiliary layers", f"hidden states that enter layers {states}"),
+        ("draft vocabulary", f"{len(blueprint.target_ids):,} of {size:,}"),
+        ("coverage of answers", f"{report.coverage:.1%}"),
+        ("began as", started_from or "drawn weights"),
+        ("learned from", learned),
+        ("training-time test", levels),
+        ("optimizer", rates),
+        ("left out", left_out),
+    ]
+    lines = [f"# EAGLE-3 head for {target_name}", "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for name, value in rows]
+    return "\n".join([*lines, "", *_acceptance_lines(report)]) + "\n"
 
 
 def _acceptance_lines(report: TrainingReport) -> list[str]:
@@ -75,7 +61,3 @@ def _acceptance_row(name: str, acceptance: Acceptance) -> str:
     rates = acceptance.rates or ()
     shown = " | ".join(f"{rate:.3f}" for rate in rates)
     return f"| {name} | {shown} | {acceptance.accepted_per_step or 0:.3f} |"
-
-
-def _states(ids: tuple[int, ...]) -> str:
-    return "hidden states that enter layers " + ", ".join(map(str, ids))

@@ -1,6 +1,5 @@
 """Muon for the matrices inside layers, AdamW for the rest, one schedule for both."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +59,8 @@ class Optimizers:
         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         torch.nn.utils.clip_grad_norm_(self._parameters, 1.0)
         for optimizer, rate in self._parts:
-            _set_rate(optimizer.param_groups, rate * self._share())
+            for group in optimizer.param_groups:
+                group["lr"] = rate * self._share()
             optimizer.step()
             optimizer.zero_grad()
         self._done += 1
@@ -68,8 +68,3 @@ class Optimizers:
     def _share(self) -> float:
         warm = min(1.0, (self._done + 1) / max(1, self._warm_steps))
         return warm * max(LAST_SHARE, 1 - self._done / self._num_steps)
-
-
-def _set_rate(groups: Iterable[dict[str, object]], rate: float) -> None:
-    for group in groups:
-        group["lr"] = rate

@@ -5,10 +5,10 @@ module of a model holds the model's one `Running`, in which the forward that is 
 `PagedCall`. Nothing is global: two targets can run in turns, one can't run twice at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor, nn
 from transformers import AttentionInterface
@@ -44,12 +44,8 @@ class Asked:
     says_window: bool = False
 
 
-class AttentionCall(Protocol):
-    """Where the attention of a forward goes."""
-
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, asked: Asked) -> Tensor:
-        """Attention of one layer; shapes as in `PagedAttention`."""
-        ...
+AttentionCall = Callable[[Tensor, Tensor, Tensor, Asked], Tensor]
+"""Where the attention of a layer goes: query, key, value as in `PagedAttention`, and what is asked."""
 
 
 class Running:
@@ -74,7 +70,7 @@ class Running:
         """Attention of one layer in the forward that is running."""
         if self._call is None:
             raise InvariantError("a layer attends outside a forward of its target")
-        return self._call.attend(query, key, value, asked)
+        return self._call(query, key, value, asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def survey(model: PreTrainedModel, decoder: nn.Module, num_layers: int, running:
     one: Any = torch.zeros((1, 1), dtype=torch.int64, device=device)
     with (
         foreign_code(lambda reason: refusal(model, f"its decoder fails on a token: {reason}")),
-        running.forward(surveyor),
+        running.forward(surveyor.attend),
     ):
         decoder(input_ids=one, position_ids=one, use_cache=False)
     _check_layers(model, surveyor.seen, num_layers)

@@ -248,7 +248,7 @@ class Target:
         """
         self._states.want(aux_layer_ids)
         call = PagedCall(layout, pool, attention or self.attention, self.layers)
-        with self._running.forward(call):
+        with self._running.forward(call.attend):
             output = self.decoder(
                 input_ids=token_ids[None], position_ids=positions[None], use_cache=False
             )

@@ -8,6 +8,7 @@ The frame is found by rendering two turns whose texts are marks and cutting at t
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,11 @@ class Conversation:
     def __post_init__(self) -> None:
         if not all(0 <= start <= end <= len(self.ids) for start, end in self.answers):
             raise ValueError(f"answers {self.answers} lie outside of {len(self.ids)} tokens")
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of the tokens."""
+        return sha256(",".join(map(str, self.ids)).encode()).digest()
 
     @property
     def num_answer_tokens(self) -> int:

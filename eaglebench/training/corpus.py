@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from random import Random
 
 import torch
@@ -109,7 +108,7 @@ def make_corpus(
         elif any(overlap.shared(decode(span)) for span in _turns(each)):
             num_excluded += 1
         else:
-            (held_out if _digest(each) < held_out_share else learned).append(each)
+            (held_out if _place(each) < held_out_share else learned).append(each)
     if not learned or not held_out:
         raise UsageError(
             f"{len(learned)} conversations to learn from and {len(held_out)} to measure on "
@@ -161,46 +160,25 @@ def _turns(conversation: Conversation) -> Iterator[tuple[int, ...]]:
         position = end
 
 
-def _digest(conversation: Conversation) -> float:
+def _place(conversation: Conversation) -> float:
     """A number in [0, 1) that the tokens alone decide."""
-    text = ",".join(map(str, conversation.ids))
-    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") / _HASH_SPACE
-
-
-@dataclass(frozen=True, slots=True)
-class DraftVocabulary:
-    """Tokens that can be proposed.
-
-    Attributes:
-        target_ids: [size] int64, ascending.
-        coverage: share of the answers' tokens that are among them.
-    """
-
-    target_ids: Tensor
-    coverage: float
+    return int.from_bytes(conversation.digest[:8], "big") / _HASH_SPACE
 
 
 def choose_vocabulary(
-    conversations: Iterable[Conversation],
-    *,
-    size: int,
-    vocab_size: int,
-    always: Sequence[int],
-) -> DraftVocabulary:
-    """The `size` most frequent tokens of answers, or all tokens if there are no more.
+    counts: Counter[int], *, size: int, vocab_size: int, always: Sequence[int]
+) -> Tensor:
+    """[size] int64: the most frequent tokens of answers, ascending; all tokens if there are no more.
 
     Args:
-        conversations: whose answers are counted.
+        counts: how often each token stands in an answer.
         size: how many at most.
         vocab_size: of the target.
         always: ids that are taken whatever their count, such as those that end an answer.
     """
-    counts = count_answer_tokens(conversations)
     # Of equal counts the lowest id wins; ids that never occur fill what is left.
     ranked = sorted(range(vocab_size), key=lambda token: (-counts[token], token))
-    kept = dict.fromkeys([*always, *ranked])
-    chosen = sorted(list(kept)[:size])
-    return DraftVocabulary(torch.tensor(chosen), coverage_of(counts, chosen))
+    return torch.tensor(sorted(list(dict.fromkeys([*always, *ranked]))[:size]))
 
 
 def count_answer_tokens(conversations: Iterable[Conversation]) -> Counter[int]:

@@ -59,7 +59,7 @@ from eaglebench.training.recipe import (
 from eaglebench.training.teacher import Shelf, Teacher
 from eaglebench.training.trainer import Trainer, load_checkpoint, save_checkpoint
 from eaglebench.training.training_time_test import TrainingTimeTest, measure_acceptance
-from eaglebench.training.writer import ConversationWriter, Openings, WritingLimits
+from eaglebench.training.writer import ConversationWriter, Openings
 
 _EXAM_GROUP = 8
 """Held-out conversations computed at a time."""
@@ -139,18 +139,13 @@ class HeadMaker:
         self._listener.stage("conversations", recipe.num_conversations, len(done))
         if not missing:
             return
-        limits = WritingLimits(
-            user_tokens=recipe.user_tokens,
-            answer_tokens=recipe.answer_tokens,
-            two_turn_share=recipe.two_turn_share,
-        )
         openings = Openings(
             *(
                 tuple(tuple(self._tokenizer.encode(text)) for text in texts)
                 for texts in (FIRST_TURNS, LATER_TURNS)
             )
         )
-        writer = ConversationWriter(self._target, self._frame, openings, limits, seed=recipe.seed)
+        writer = ConversationWriter(self._target, self._frame, openings, recipe)
         for each in writer.write(iter(missing), min(recipe.batch, len(missing))):
             append_conversations(path, [each])
             self._listener.advance(1, f"{len(each.ids)} tokens")
@@ -172,18 +167,18 @@ class HeadMaker:
         return corpus
 
     def _blueprint(self, corpus: Corpus) -> tuple[Blueprint, float]:
-        target = self._target
-        if self._started:
-            counts = count_answer_tokens(corpus.learned)
-            return self._started, coverage_of(counts, self._started.target_ids.tolist())
-        vocabulary = choose_vocabulary(
-            corpus.learned,
-            size=self._recipe.draft_vocab_size,
-            vocab_size=target.vocab_size,
-            always=target.stop_token_ids,
+        target, counts = self._target, count_answer_tokens(corpus.learned)
+        blueprint = self._started or new_blueprint(
+            target,
+            self._recipe,
+            choose_vocabulary(
+                counts,
+                size=self._recipe.draft_vocab_size,
+                vocab_size=target.vocab_size,
+                always=target.stop_token_ids,
+            ),
         )
-        blueprint = new_blueprint(target, self._recipe, vocabulary.target_ids)
-        return blueprint, vocabulary.coverage
+        return blueprint, coverage_of(counts, blueprint.target_ids.tolist())
 
     def _train(self, trainer: Trainer, corpus: Corpus) -> None:
         path = self._work / "checkpoint.pt"

@@ -10,7 +10,6 @@ valid as long as target and auxiliary layers are the same, which the folder's re
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -201,7 +200,5 @@ class Shelf:
             ) from error
 
     def _path(self, conversation: Conversation) -> Path | None:
-        if self._folder is None:
-            return None
-        text = ",".join(map(str, conversation.ids))
-        return self._folder / f"{sha256(text.encode()).hexdigest()[:24]}.safetensors"
+        name = f"{conversation.digest.hex()[:24]}.safetensors"
+        return None if self._folder is None else self._folder / name

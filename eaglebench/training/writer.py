@@ -18,23 +18,9 @@ from eaglebench.spec.likeliest import choose_greedy
 from eaglebench.spec.sampling import Sampler, coin
 from eaglebench.training.conversation import ChatFrame, Conversation, Span
 from eaglebench.training.grid import DecodeGrid
+from eaglebench.training.recipe import TrainingRecipe
 
 _USER_TEMPERATURE = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritingLimits:
-    """How long conversations get.
-
-    Attributes:
-        user_tokens: most tokens of a user turn; longer ones are ended by force.
-        answer_tokens: most tokens of an answer.
-        two_turn_share: share of conversations with a second turn.
-    """
-
-    user_tokens: int = 64
-    answer_tokens: int = 192
-    two_turn_share: float = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +62,16 @@ class ConversationWriter:
     """
 
     def __init__(
-        self,
-        target: Target,
-        frame: ChatFrame,
-        openings: Openings,
-        limits: WritingLimits,
-        *,
-        seed: int,
+        self, target: Target, frame: ChatFrame, openings: Openings, recipe: TrainingRecipe
     ) -> None:
         self._target, self._frame = target, frame
-        self._openings, self._limits = openings, limits
-        self._seed = seed
+        self._openings, self._recipe = openings, recipe
         self._sampler = Sampler(_USER_TEMPERATURE)
 
     @property
     def longest(self) -> int:
         """Most tokens of a conversation."""
-        frame, limits = self._frame, self._limits
+        frame, limits = self._frame, self._recipe
         most_opening = max(map(len, (*self._openings.first, *self._openings.later)))
         turn = len(frame.to_answer) + len(frame.to_user) + limits.answer_tokens
         return len(frame.lead) + 2 * (turn + max(limits.user_tokens, most_opening))
@@ -120,8 +99,8 @@ class ConversationWriter:
                     rows[row] = None
 
     def _begin(self, number: int) -> _Draft:
-        rng = Random(f"{self._seed}/{number}")  # noqa: S311  # no secret depends on it
-        turns = 2 if rng.random() < self._limits.two_turn_share else 1
+        rng = Random(f"{self._recipe.seed}/{number}")  # noqa: S311  # no secret depends on it
+        turns = 2 if rng.random() < self._recipe.two_turn_share else 1
         lead = list(self._frame.lead)
         opening = rng.choice(self._openings.first)
         first, *rest = opening
@@ -161,11 +140,11 @@ class ConversationWriter:
 
     def _coin(self, draft: _Draft | None) -> float:
         assert draft is not None
-        return coin(f"{self._seed}/{draft.number}", len(draft.ids))
+        return coin(f"{self._recipe.seed}/{draft.number}", len(draft.ids))
 
     def _take(self, draft: _Draft, token_id: int) -> None:
         """Add the target's token, and close the turn where it ended or grew too long."""
-        frame, limits = self._frame, self._limits
+        frame, limits = self._frame, self._recipe
         closing = frame.to_user if draft.is_answering else frame.to_answer
         limit = limits.answer_tokens if draft.is_answering else limits.user_tokens
         has_ended = token_id == closing[0] or token_id in self._target.stop_token_ids

@@ -8,7 +8,6 @@ that no flag announces; here the two have to agree.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -47,24 +46,16 @@ _PLAIN = {torch.float64, torch.float32, torch.bfloat16, torch.float16}
 _COMMON = frozenset({f"{name}.weight" for name in _MATRICES} | {_POST_NORM})
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Which tensors a head must have, and which it may have."""
-
-    required: frozenset[str]
-    optional: frozenset[str]
-
-
 def state_norm(index: int) -> str:
     """The norm of one auxiliary state in front of fc."""
     return f"fc_norm.{index}.weight"
 
 
-def places_of(config: HeadConfig, algorithm: Algorithm) -> Places:
-    """The places of a head with this config."""
+def places_of(config: HeadConfig, algorithm: Algorithm) -> tuple[frozenset[str], frozenset[str]]:
+    """The places that a head with this config must fill, and those that it may."""
     optional = _BIASES | {QUERY_NORM, KEY_NORM} | {"fc.bias", EMBEDDING}
     if algorithm is Algorithm.EAGLE:
-        return Places(_COMMON | {"fc.weight"}, optional | {LM_HEAD})
+        return _COMMON | {"fc.weight"}, optional | {LM_HEAD}
     required = _COMMON | _INPUT_NORMS | {FINAL_NORM}
     if config.draft_vocab_size not in {None, config.vocab_size}:
         required |= {LM_HEAD}
@@ -74,7 +65,7 @@ def places_of(config: HeadConfig, algorithm: Algorithm) -> Places:
         required |= {JOINED_NORM}
     if config.norms_each:
         required |= {state_norm(index) for index in range(count_aux(config))}
-    return Places(required, optional | {LM_HEAD} | TABLES)
+    return required, optional | {LM_HEAD} | TABLES
 
 
 def check_dtypes(tensors: Mapping[str, Tensor]) -> None:

@@ -119,9 +119,9 @@ def _place(
     tensors: Mapping[str, Tensor], config: HeadConfig, algorithm: Algorithm
 ) -> PlacedTensors:
     """Tensors in their places; where they don't fit, what the config asks for is said as well."""
-    places = places_of(config, algorithm)
+    required, optional = places_of(config, algorithm)
     try:
-        return place(tensors, required=places.required, optional=places.optional, ignored=IGNORED)
+        return place(tensors, required=required, optional=optional, ignored=IGNORED)
     except CheckpointError as error:
         asked = {name: getattr(config, name) for name in _ASK_FOR_TENSORS}
         asked |= {"use_aux_hidden_state": config.takes_aux, **written_ids(config)}

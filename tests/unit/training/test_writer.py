@@ -1,17 +1,19 @@
 """Conversations that a target has with itself."""
 
 import itertools
+from dataclasses import replace
 
 import torch
 
 from eaglebench.model.tokenizer import HubTokenizer
 from eaglebench.training.conversation import ChatFrame, Conversation, read_frame
-from eaglebench.training.writer import ConversationWriter, Openings, WritingLimits
+from eaglebench.training.recipe import TrainingRecipe
+from eaglebench.training.writer import ConversationWriter, Openings
 from tests.engines import TINY, byte_ids, tiny_models
 from tests.unit.training.lessons import greedy_answer
 
-LIMITS = WritingLimits(user_tokens=24, answer_tokens=20, two_turn_share=0.5)
 SEED = 5
+LIMITS = TrainingRecipe(user_tokens=24, answer_tokens=20, two_turn_share=0.5, seed=SEED)
 OPENINGS = Openings((byte_ids("Say again:"), byte_ids("W")), (byte_ids("Say all"),))
 
 
@@ -22,7 +24,7 @@ def frame() -> ChatFrame:
 
 def write(numbers: range, batch: int) -> dict[int | None, Conversation]:
     """Conversations by number."""
-    writer = ConversationWriter(tiny_models().target, frame(), OPENINGS, LIMITS, seed=SEED)
+    writer = ConversationWriter(tiny_models().target, frame(), OPENINGS, LIMITS)
     return {each.number: each for each in writer.write(iter(numbers), batch)}
 
 
@@ -60,7 +62,7 @@ def test_conversations_are_openings_frames_and_greedy_answers() -> None:
 def test_numbers_are_drawn_only_as_rows_get_free() -> None:
     """An endless supply of numbers is read as far as it is needed."""
     numbers = itertools.count()
-    writer = ConversationWriter(tiny_models().target, frame(), OPENINGS, LIMITS, seed=SEED)
+    writer = ConversationWriter(tiny_models().target, frame(), OPENINGS, LIMITS)
     first = next(iter(writer.write(numbers, 2)))
 
     assert first.number in {0, 1}
@@ -70,7 +72,7 @@ def test_numbers_are_drawn_only_as_rows_get_free() -> None:
 def test_user_turns_differ_by_seed() -> None:
     """Another seed writes other conversations."""
     target = tiny_models(torch.float64).target
-    other = ConversationWriter(target, frame(), OPENINGS, LIMITS, seed=SEED + 1)
+    other = ConversationWriter(target, frame(), OPENINGS, replace(LIMITS, seed=SEED + 1))
 
     assert {each.ids for each in other.write(iter(range(4)), 4)}.isdisjoint(
         each.ids for each in write(range(4), 4).values()

@@ -8,7 +8,6 @@ the wall of the pool and ends with `capacity`.
 
 from bisect import insort
 
-from eaglebench.engine.chunking import chunk_end
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.plan import PrefillRow, Row, StepPlan, VerifyRow
 from eaglebench.engine.pool_room import PoolRoom
@@ -107,8 +106,13 @@ class Scheduler:
         return None if budget is None else budget - row.num_tokens
 
     def _chunk(self, request: EngineRequest, budget: int | None) -> PrefillRow:
-        end = chunk_end(start=request.num_written, prefill_end=request.prefill_end, budget=budget)
-        return PrefillRow(request, request.num_written, end)
+        """The next chunk, of at most `budget` tokens.
+
+        It may end anywhere: checkpoints floor to the page by themselves, and the token after it is
+        known, so its last slot is settled.
+        """
+        start, end = request.num_written, request.prefill_end
+        return PrefillRow(request, start, end if budget is None else min(end, start + budget))
 
     def _admit(self, plan: StepPlan, budget: int | None) -> None:
         """Start waiting requests while there are rows, budget and pages; first come first."""

@@ -70,11 +70,11 @@ class KVStorage:
         if full or windows:
             request.tally.evictions += self.cache.evict(full, windows)
         calls_before = self.pages.num_alloc_calls
-        reservation = self.slots.reserve(request.held, demand)
+        taken = self.slots.reserve(request.held, demand)
         request.tally.alloc_calls += self.pages.num_alloc_calls - calls_before
-        if reservation is None:
+        if taken is None:
             return False
-        request.tally.pages_allocated += len(reservation.pages)
+        request.tally.pages_allocated += len(taken)
         return True
 
     def fits(self, request: EngineRequest, demand: Demand) -> bool:

@@ -1,6 +1,6 @@
 """The running counts of one request; frozen into `Counters` when it ends."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from eaglebench.records.counters import Counters
 from eaglebench.records.observation import VerifyStep
@@ -36,23 +36,13 @@ class Tally:
         accepted = sum(step.accepted for step in steps)
         emitted = sum(step.emitted for step in steps)
         return Counters(
+            **asdict(self),
             prompt_tokens=prompt_tokens,
-            cached_tokens=self.cached_tokens,
-            prefill_tokens_computed=self.prefill_tokens_computed,
             output_tokens=output_tokens,
-            prefill_sampled=self.prefill_sampled,
             verify_steps=len(steps),
             num_drafts=sum(1 for step in steps if step.drafted_ids),
             drafted=sum(len(step.drafted_ids) for step in steps),
             accepted=accepted,
             bonus=len(steps),
             overrun=accepted + len(steps) - emitted,
-            draft_forwards=self.draft_forwards,
-            target_forwards=self.target_forwards,
-            pages_allocated=self.pages_allocated,
-            pages_returned=self.pages_returned,
-            alloc_calls=self.alloc_calls,
-            evictions=self.evictions,
-            preemptions=self.preemptions,
-            resumed_tokens=self.resumed_tokens,
         )

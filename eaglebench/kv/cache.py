@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 from eaglebench.errors import InvariantError
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import PrefixKey
-from eaglebench.kv.pages import PageAllocator
+from eaglebench.kv.pages import NO_PAGES, PageAllocator
 from eaglebench.kv.tables import BlockTable
 from eaglebench.records.knobs import CACHE_ARMS, EvictionPolicy
-
-NO_PAGES = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)

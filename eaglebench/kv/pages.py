@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from eaglebench.errors import InvariantError
 
 DUMMY_PAGE = 0
+NO_PAGES = np.empty(0, dtype=np.int32)
 
 
 class PageAllocator:
@@ -110,11 +111,6 @@ class PageAllocator:
         self._num_returned = 0
 
     # --- window layers, which share this pool -------------------------------------------------
-
-    @property
-    def num_window_pages(self) -> int:
-        """Pages of the pool of window layers."""
-        return self.num_pages
 
     def is_live(self, pages: NDArray[np.int32]) -> NDArray[np.bool_]:
         """[num_pages] bool: which pages still hold the KV of window layers."""

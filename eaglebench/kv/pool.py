@@ -5,7 +5,7 @@ without a gather. Reads and writes go through `index_select` and `index_copy_` o
 -1 raises there, where advanced indexing would quietly take the last slot.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,31 +18,6 @@ from eaglebench.kv.window import WindowSlots
 DUMMY_SLOTS = 1
 """Slots in front that nobody owns, where pages are single slots."""
 GIGABYTE = 10**9
-
-
-class LayerPools(Protocol):
-    """Where the KV of each layer lives."""
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory of all tensors."""
-        ...
-
-    def of_layer(self, layer: int) -> "PlacedLayer":
-        """The pool of a layer."""
-        ...
-
-    def move_tokens(
-        self,
-        sources: NDArray[np.int64],
-        targets: NDArray[np.int64],
-        window_slots: WindowSlots,
-    ) -> None:
-        """Copy the KV of all layers from slots to slots, each [n] int64; they may overlap.
-
-        `window_slots` says where window layers keep each of them.
-        """
-        ...
 
 
 class PlacedLayer(NamedTuple):
@@ -114,7 +89,10 @@ class KVPool:
         targets: NDArray[np.int64],
         window_slots: WindowSlots,
     ) -> None:
-        """Window layers live here as well, in the same slots (see `LayerPools`)."""
+        """Copy the KV of all layers from slots to slots, each [n] int64; they may overlap.
+
+        `window_slots` says where window layers keep each of them: here, in the same slots.
+        """
         self.move(sources, targets)
 
     def move(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
@@ -167,6 +145,10 @@ class HybridPool:
         targets: NDArray[np.int64],
         window_slots: WindowSlots,
     ) -> None:
-        """In both pools, each by its own slots (see `LayerPools`)."""
+        """In both pools, each by its own slots (see `KVPool`)."""
         self.full.move(sources, targets)
         self.window.move(window_slots(sources), window_slots(targets))
+
+
+LayerPools = KVPool | HybridPool
+"""Where the KV of each layer lives."""

@@ -24,9 +24,9 @@ from eaglebench.errors import InvariantError
 from eaglebench.kv.eviction import EvictionQueue, Use
 from eaglebench.kv.geometry import PageGeometry
 from eaglebench.kv.keys import PrefixKey
+from eaglebench.kv.pages import NO_PAGES
 from eaglebench.records.knobs import EvictionPolicy
 
-_NO_PAGES = np.empty(0, dtype=np.int32)
 _NO_TOKENS = np.empty(0, dtype=np.int32)
 Fact = TypeVar("Fact")
 
@@ -153,7 +153,7 @@ class RadixTree:
         """The root of a name space, made when it is first asked for."""
         root = self.roots.get(namespace)
         if root is None:
-            root = Node(None, b"", _NO_TOKENS, _NO_PAGES)
+            root = Node(None, b"", _NO_TOKENS, NO_PAGES)
             root.namespace = namespace
             self.roots[namespace] = root
         return root

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eaglebench.errors import InvariantError
-from eaglebench.kv.cache import NO_PAGES, CacheSetup, PrefixHit, PrefixLock
+from eaglebench.kv.cache import CacheSetup, PrefixHit, PrefixLock
 from eaglebench.kv.keys import PrefixKey
+from eaglebench.kv.pages import NO_PAGES
 from eaglebench.kv.radix import Match, Node, RadixTree
 from eaglebench.kv.residency import WindowResidency
 from eaglebench.kv.tables import BlockTable

@@ -1,27 +1,14 @@
 """Reservations: pages for the slots a request needs in one step, taken all at once or not at all."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from eaglebench.errors import InvariantError
 from eaglebench.kv.geometry import PageGeometry
-from eaglebench.kv.pages import PageAllocator
+from eaglebench.kv.pages import NO_PAGES, PageAllocator
 from eaglebench.kv.preallocation import Demand, PageNeed, page_need
 from eaglebench.kv.tables import BlockTable
 from eaglebench.records.knobs import Preallocation
-
-_NO_PAGES = np.empty(0, dtype=np.int32)
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """Pages appended to a table: `num_required` for the demand, the rest ahead of need."""
-
-    pages: NDArray[np.int32]
-    num_required: int
-    num_preallocated: int
 
 
 class SlotAllocator:
@@ -43,15 +30,15 @@ class SlotAllocator:
         """Pages missing in both pools for the required part of a demand. Changes nothing."""
         return self.pages.missing(self._need(table, demand).required)
 
-    def reserve(self, table: BlockTable, demand: Demand) -> Reservation | None:
-        """Append pages for a demand to a table; the table owns them afterwards.
+    def reserve(self, table: BlockTable, demand: Demand) -> NDArray[np.int32] | None:
+        """Append pages for a demand to a table, which owns them afterwards; returns them.
 
         Preallocation takes no more than what is free. Returns None, and changes nothing, when the
         required part does not fit.
         """
         need = self._need(table, demand)
         if not need.required:
-            return Reservation(_NO_PAGES, 0, 0)
+            return NO_PAGES
         extra = min(need.preallocated, self.pages.num_allocatable - need.required)
         if extra < 0:
             return None
@@ -59,7 +46,7 @@ class SlotAllocator:
         if taken is None:
             return None
         table.append(taken)
-        return Reservation(taken, need.required, extra)
+        return taken
 
     def release(self, table: BlockTable, from_slot: int) -> int:
         """Free the table's pages from slot `from_slot` on; returns how many.

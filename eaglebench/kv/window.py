@@ -54,11 +54,6 @@ class PagePairAllocator(PageAllocator):
         full, _ = super().missing(num_pages)
         return full, self.window_pages.missing(num_pages)[0]
 
-    @property
-    def num_window_pages(self) -> int:
-        """Pages of the window pool."""
-        return self.window_pages.num_pages
-
     def num_lost_windows(self, num_in_tree: int) -> int:
         """Window pages that are neither free nor among those `num_in_tree` of the tree."""
         return self.window_pages.num_pages - self.window_pages.num_free - num_in_tree

@@ -13,7 +13,6 @@ A token is the head's likeliest one, or drawn from its distribution with a coin 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -72,7 +71,7 @@ class ExtendRow:
 
 @dataclass(frozen=True, slots=True)
 class DraftOutcome:
-    """What `ChainDrafter.run` did, row by row.
+    """What `Drafter.run` did, row by row.
 
     Attributes:
         proposals: what was proposed; a gap of NaN says that the head's logits were not finite.
@@ -87,8 +86,13 @@ class DraftOutcome:
     num_sound: tuple[int, ...]
 
 
-class Drafter(Protocol):
-    """Extends draft KV and proposes."""
+class Drafter:
+    """Extends draft KV and proposes; how proposals are made is the kind's own."""
+
+    def __init__(self, head: DraftHead, pool: KVPool, device: torch.device) -> None:
+        self.head = head
+        self.pool = pool
+        self.device = device
 
     def run(self, rows: Sequence[ExtendRow], aux: Tensor) -> DraftOutcome:
         """Extend every row, then propose for those that ask for it.
@@ -97,18 +101,28 @@ class Drafter(Protocol):
             rows: at least one row; each has `start < end`.
             aux: [num_tokens, num_aux * hidden] hidden states of the target for this step's batch.
         """
-        ...
+        extended = self._extend(rows, aux)
+        proposals = [NOTHING_PROPOSED] * len(rows)
+        proposing = [index for index, row in enumerate(rows) if row.proposes]
+        if proposing:
+            made = self.propose([rows[index] for index in proposing], extended.last_hidden)
+            for index, proposal in zip(proposing, made, strict=True):
+                proposals[index] = proposal
+        return DraftOutcome(
+            tuple(proposals),
+            # the extend and a forward for every further level
+            tuple(max(1, row.shape.num_levels) for row in rows),
+            tuple(
+                row.table.slots(row.start, row.end + row.shape.num_scratch_slots) for row in rows
+            ),
+            extended.num_sound(),
+        )
 
+    def propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
+        """What follows each row, from the states [num_rows, hidden] of their last settled slots."""
+        raise NotImplementedError
 
-class Extender:
-    """Writes draft KV of committed slots; the part that chains and trees share."""
-
-    def __init__(self, head: DraftHead, pool: KVPool, device: torch.device) -> None:
-        self.head = head
-        self.pool = pool
-        self.device = device
-
-    def extend(self, rows: Sequence[ExtendRow], aux: Tensor) -> "Extended":
+    def _extend(self, rows: Sequence[ExtendRow], aux: Tensor) -> "_Extended":
         """Write draft KV of all rows."""
         lengths = [row.end - row.start for row in rows]
         layout = make_layout(
@@ -117,25 +131,24 @@ class Extender:
             backend=self.head.attention_backend,
         )
         last = np.cumsum(lengths) - 1  # the last of each row's tokens in the flattened batch
-        successors, feature_rows, positions, proposing = self.tensors(
-            np.concatenate([row.successor_ids for row in rows]),
-            np.concatenate([row.feature_rows for row in rows]),
-            np.concatenate([np.arange(row.start, row.end) for row in rows]),
-            last[[row.proposes for row in rows]],
+        successors, feature_rows, positions, proposing = upload(
+            [
+                np.concatenate([row.successor_ids for row in rows]),
+                np.concatenate([row.feature_rows for row in rows]),
+                np.concatenate([np.arange(row.start, row.end) for row in rows]),
+                last[[row.proposes for row in rows]],
+            ],
+            self.device,
         )
         features = self.head.fuse(aux.index_select(0, feature_rows))
         hidden = self.head.forward(successors, features, positions, layout, self.pool)
-        return Extended(
+        return _Extended(
             hidden.index_select(0, proposing), lengths, torch.isfinite(hidden).all(dim=-1)
         )
 
-    def tensors(self, *arrays: NDArray[np.int64]) -> list[Tensor]:
-        """Whole numbers on the head's device, in one copy."""
-        return upload(arrays, self.device)
-
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class _Extended:
     """Draft KV of some rows' committed slots, written.
 
     Attributes:
@@ -159,34 +172,11 @@ class Extended:
         return tuple(counts)
 
 
-class ChainDrafter(Extender):
-    """Extends draft KV and proposes chains (top-k 1) for many requests at once."""
+class ChainDrafter(Drafter):
+    """Proposes chains (top-k 1) for many requests at once."""
 
-    def run(self, rows: Sequence[ExtendRow], aux: Tensor) -> DraftOutcome:
-        """Extend every row, then propose for those that ask for it.
-
-        Args:
-            rows: at least one row; each has `start < end`.
-            aux: [num_tokens, num_aux * hidden] hidden states of the target for this step's batch.
-        """
-        extended = self.extend(rows, aux)
-        proposing = [index for index, row in enumerate(rows) if row.proposes]
-        proposals = [NOTHING_PROPOSED] * len(rows)
-        forwards = [1] * len(rows)
-        written = [row.table.slots(row.start, row.end) for row in rows]
-        if proposing:
-            chains = self._propose([rows[index] for index in proposing], extended.last_hidden)
-            for index, chain in zip(proposing, chains, strict=True):
-                proposals[index] = chain
-                num_levels = rows[index].shape.num_levels
-                forwards[index] = num_levels  # one extend and num_levels - 1 further forwards
-                end = rows[index].end
-                more = rows[index].table.slots(end, end + num_levels - 1)
-                written[index] = np.concatenate([written[index], more])
-        return DraftOutcome(tuple(proposals), tuple(forwards), tuple(written), extended.num_sound())
-
-    def _propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
-        """Chains for `rows` from their last hidden states; no host sync before the end."""
+    def propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
+        """Level by level, those that go on together; no host sync before the end."""
         levels: list[_Level] = []
         active = list(range(len(rows)))
         for level in range(max(row.shape.num_levels for row in rows)):
@@ -210,7 +200,7 @@ class ChainDrafter(Extender):
             coins = self._coins([rows[index] for index in active], level)
         for sampler in samplers:
             mine = [k for k, each in enumerate(drawings) if each and each.sampler == sampler]
-            (places,) = self.tensors(np.array(mine, dtype=np.int64))
+            (places,) = upload([np.array(mine, dtype=np.int64)], self.device)
             probabilities = sampler.probabilities(logits.index_select(0, places))
             drawn = sampler.draw(probabilities, coins.index_select(0, places))
             ids, gaps = ids.index_copy(0, places, drawn.ids), gaps.index_copy(0, places, drawn.gaps)
@@ -249,7 +239,7 @@ class ChainDrafter(Extender):
             device=self.device,
             backend=self.head.attention_backend,
         )
-        positions, kept = self.tensors(slots, np.array(keep, dtype=np.int64))
+        positions, kept = upload([slots, np.array(keep, dtype=np.int64)], self.device)
         return self.head.forward(
             tokens.index_select(0, kept), hidden.index_select(0, kept), positions, layout, self.pool
         )

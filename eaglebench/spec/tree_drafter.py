@@ -16,32 +16,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eaglebench.model.attention_layout import make_layout
-from eaglebench.model.layout_row import LayoutRow, Tree, table_row
-from eaglebench.spec.drafter import DraftOutcome, Extender, ExtendRow
+from eaglebench.model.layout_row import LayoutRow, Tree, table_row, upload
+from eaglebench.spec.drafter import Drafter, ExtendRow
 from eaglebench.spec.likeliest import rank_best
-from eaglebench.spec.proposal import NOTHING_PROPOSED, ROOT, Proposal
+from eaglebench.spec.proposal import ROOT, Proposal
 from eaglebench.spec.tree import TreeGrowth
 
 
-class TreeDrafter(Extender):
-    """Extends draft KV and proposes trees for many requests at once."""
+class TreeDrafter(Drafter):
+    """Proposes trees for many requests at once."""
 
-    def run(self, rows: Sequence[ExtendRow], aux: Tensor) -> DraftOutcome:
-        """Extend every row, then propose for those that ask for it (see `ChainDrafter.run`)."""
-        extended = self.extend(rows, aux)
-        proposals: list[Proposal] = [NOTHING_PROPOSED] * len(rows)
-        forwards = [1] * len(rows)
-        written = [row.table.slots(row.start, row.end) for row in rows]
-        proposing = [index for index, row in enumerate(rows) if row.proposes]
-        if proposing:
-            chosen = [rows[index] for index in proposing]
-            trees = self._grow(chosen, extended.last_hidden)
-            for index, row, tree in zip(proposing, chosen, trees, strict=True):
-                proposals[index] = tree.prune(row.shape.num_nodes)
-                forwards[index] = row.shape.num_levels
-                scratch = row.table.slots(row.end, row.end + row.shape.num_scratch_slots)
-                written[index] = np.concatenate([written[index], scratch])
-        return DraftOutcome(tuple(proposals), tuple(forwards), tuple(written), extended.num_sound())
+    def propose(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[Proposal]:
+        """The best nodes of the trees that grow behind each row."""
+        trees = self._grow(rows, hidden)
+        return [tree.prune(row.shape.num_nodes) for row, tree in zip(rows, trees, strict=True)]
 
     def _grow(self, rows: Sequence[ExtendRow], hidden: Tensor) -> list[TreeGrowth]:
         """Grow all trees; `hidden` is [num_rows, hidden], of each row's last settled slot."""
@@ -88,10 +76,13 @@ class TreeDrafter(Extender):
         ends = np.cumsum([each.num_states for each in previous])
         starts = {id(g): int(end) - g.num_states for g, end in zip(previous, ends, strict=True)}
         parents = [starts[id(each)] + each.go_on() for each in active]
-        tokens, positions, parent_rows = self.tensors(
-            np.concatenate([each.frontier_tokens() for each in active]),
-            np.concatenate([each.frontier_positions() for each in active]),
-            np.concatenate(parents),
+        tokens, positions, parent_rows = upload(
+            [
+                np.concatenate([each.frontier_tokens() for each in active]),
+                np.concatenate([each.frontier_positions() for each in active]),
+                np.concatenate(parents),
+            ],
+            self.device,
         )
         layout_rows = [each.layout_row() for each in active]
         return self.head.forward(

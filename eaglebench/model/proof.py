@@ -9,12 +9,13 @@ chosen by the longest row) comes out as other logits, and the target is refused 
 Lengths that a few tokens don't reach are left to `survey.py` (windows) and `target_config.py` (tables).
 """
 
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -76,18 +77,12 @@ def own_logits(model: PreTrainedModel, context_length: int) -> OwnLogits:
         if not bool(torch.isfinite(logits).all()):
             dtype = str(model.dtype).removeprefix("torch.")
             refuse(model, f"its own forward gives logits that are no finite numbers in {dtype}")
-    return OwnLogits(ids[:LONG], ids[LONG:], long, short, _shifted(model, ids, context_length))
-
-
-def _shifted(model: PreTrainedModel, ids: Tensor, context_length: int) -> Tensor | None:
-    if context_length < LONG:
-        return None
-    positions = torch.arange(context_length - LONG, context_length, device=ids.device)
-    try:
-        with foreign_code(UsageError):
-            return _logits(model, ids[:LONG], positions)
-    except UsageError:
-        return None
+    shifted = None
+    if context_length >= LONG:
+        positions = torch.arange(context_length - LONG, context_length, device=ids.device)
+        with suppress(UsageError), foreign_code(UsageError):
+            shifted = _logits(model, ids[:LONG], positions)
+    return OwnLogits(ids[:LONG], ids[LONG:], long, short, shifted)
 
 
 def _logits(model: PreTrainedModel, ids: Tensor, positions: Tensor | None = None) -> Tensor:
@@ -104,60 +99,42 @@ def prove(target: "Target", own: OwnLogits) -> None:
     Raises:
         UsageError: they differ, and where.
     """
-    probe = _Probe(target, own)
-    chunked, beside = probe.in_chunks()
+    order = np.random.default_rng(0).permutation(LONG + SHORT).astype(np.int64) + 1
+    slots, short = order[:LONG], _Part(order[LONG:], own.short_ids, 0)
+
+    pool = target.make_pool(LONG + SHORT + 1)
+    first = _forward(target, pool, _Part(slots[:CHUNK], own.long_ids[:CHUNK], 0), short)
+    rest = _forward(target, pool, _Part(slots, own.long_ids[CHUNK:], CHUNK))
+    chunked = torch.cat([first[:CHUNK], rest])
     _compare(target, own.long, chunked, "in chunks beside another row")
-    _compare(target, own.short, beside, "beside another row")
+    _compare(target, own.short, first[CHUNK:], "beside another row")
     if target.context_length < LONG:
         return
-    shifted, beside = probe.at_the_end()
-    _compare(target, own.short, beside, "beside a row at the end of the context")
+    end = _Part(slots, own.long_ids, target.context_length - LONG)
+    logits = _forward(target, target.make_pool(LONG + SHORT + 1), end, short)
+    _compare(target, own.short, logits[LONG:], "beside a row at the end of the context")
     if own.shifted is not None:
-        _compare(target, own.shifted, shifted, "at the end of the context")
+        _compare(target, own.shifted, logits[:LONG], "at the end of the context")
 
 
-class _Probe:
-    """The two prompts of an `OwnLogits`, computed by the target's own forward."""
+class _Part(NamedTuple):
+    """A row of a forward: its slots up to the last token, what is fed, and where that begins."""
 
-    def __init__(self, target: "Target", own: OwnLogits) -> None:
-        self.target, self.own = target, own
-        order = np.random.default_rng(0).permutation(LONG + SHORT).astype(np.int64) + 1
-        self.long_slots, self.short_slots = order[:LONG], order[LONG:]
+    slots: NDArray[np.int64]
+    ids: Tensor
+    start: int
 
-    def in_chunks(self) -> tuple[Tensor, Tensor]:
-        """Logits of both; the long one in two chunks, the short one beside its first."""
-        pool, own = self._pool(), self.own
-        rows = [LayoutRow(self.long_slots[:CHUNK], CHUNK), LayoutRow(self.short_slots, SHORT)]
-        first = self._forward(pool, rows, [own.long_ids[:CHUNK], own.short_ids], [0, 0])
-        rest = self._forward(
-            pool, [LayoutRow(self.long_slots, LONG - CHUNK)], [own.long_ids[CHUNK:]], [CHUNK]
-        )
-        return torch.cat([first[:CHUNK], rest]), first[CHUNK:]
 
-    def at_the_end(self) -> tuple[Tensor, Tensor]:
-        """Logits of both, the long one at the last positions of the context."""
-        rows = [LayoutRow(self.long_slots, LONG), LayoutRow(self.short_slots, SHORT)]
-        start = self.target.context_length - LONG
-        ids = [self.own.long_ids, self.own.short_ids]
-        logits = self._forward(self._pool(), rows, ids, [start, 0])
-        return logits[:LONG], logits[LONG:]
-
-    def _pool(self) -> KVPool:
-        return self.target.make_pool(LONG + SHORT + 1)
-
-    def _forward(
-        self, pool: KVPool, rows: Sequence[LayoutRow], ids: Sequence[Tensor], starts: Sequence[int]
-    ) -> Tensor:
-        target = self.target
-        counts = [len(each) for each in ids]
-        layout = make_layout(rows, device=target.device, backend=target.attention_backend)
-        positions = [torch.arange(s, s + n) for s, n in zip(starts, counts, strict=True)]
-        every = torch.arange(sum(counts), device=target.device)
-        place = torch.cat(positions).to(target.device)
-        with foreign_code(
-            lambda reason: refusal(target.model, f"its paged forward fails: {reason}")
-        ):
-            return target.forward(torch.cat(list(ids)), place, layout, pool, every).logits
+def _forward(target: "Target", pool: KVPool, *parts: _Part) -> Tensor:
+    """Logits of all tokens fed, by the target's own forward."""
+    rows = [LayoutRow(part.slots, len(part.ids)) for part in parts]
+    layout = make_layout(rows, device=target.device, backend=target.attention_backend)
+    ids = torch.cat([part.ids for part in parts])
+    places = [torch.arange(part.start, part.start + len(part.ids)) for part in parts]
+    every = torch.arange(len(ids), device=target.device)
+    place = torch.cat(places).to(target.device)
+    with foreign_code(lambda reason: refusal(target.model, f"its paged forward fails: {reason}")):
+        return target.forward(ids, place, layout, pool, every).logits
 
 
 def _compare(target: "Target", own: Tensor, ours: Tensor, where: str) -> None:

@@ -6,9 +6,9 @@ pools can't hold, is refused here by what is missing, before anything is measure
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -40,24 +40,12 @@ class Survey:
         return any(each.says_window for each in self.asked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(NamedTuple):
+    """One call of attention: what it asks, and how many heads of which width come."""
+
     asked: Asked
     key: tuple[int, int]
     value: tuple[int, int]
-
-
-class _Surveyor:
-    """Takes the place of a `PagedCall`, notes what comes and attends to nothing."""
-
-    def __init__(self) -> None:
-        self.seen: list[_Seen] = []
-
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, asked: Asked) -> Tensor:
-        """Zeros of the right shape."""
-        shapes = [(each.shape[1], each.shape[2]) for each in (key, value)]
-        self.seen.append(_Seen(asked, *shapes))
-        return query.new_zeros(query.shape[0], query.shape[1], value.shape[2])
 
 
 @torch.inference_mode()
@@ -67,61 +55,58 @@ def survey(model: PreTrainedModel, decoder: nn.Module, num_layers: int, running:
     Raises:
         UsageError: it can't be computed here, and why.
     """
-    surveyor, device = _Surveyor(), model.device
-    one: Any = torch.zeros((1, 1), dtype=torch.int64, device=device)
+    seen: list[_Seen] = []
+
+    def note(query: Tensor, key: Tensor, value: Tensor, asked: Asked) -> Tensor:
+        """In place of a `PagedCall`: attends to nothing, zeros of the right shape."""
+        shapes = [(each.shape[1], each.shape[2]) for each in (key, value)]
+        seen.append(_Seen(asked, *shapes))
+        return query.new_zeros(query.shape[0], query.shape[1], value.shape[2])
+
+    one: Any = torch.zeros((1, 1), dtype=torch.int64, device=model.device)
     with (
         foreign_code(lambda reason: refusal(model, f"its decoder fails on a token: {reason}")),
-        running.forward(surveyor.attend),
+        running.forward(note),
     ):
         decoder(input_ids=one, position_ids=one, use_cache=False)
-    _check_layers(model, surveyor.seen, num_layers)
-    _check_shapes(model, surveyor.seen)
-    for each in surveyor.seen:
-        _check_numbers(model, each.asked)
-    found = sorted(surveyor.seen, key=lambda each: each.asked.layer)
+    for reason in _obstacles(seen, num_layers):
+        refuse(model, reason)
+    found = sorted(seen, key=lambda each: each.asked.layer)
     num_kv_heads, head_dim = found[0].key
     return Survey(num_kv_heads, head_dim, tuple(each.asked for each in found))
 
 
-def _check_layers(model: PreTrainedModel, seen: Sequence[_Seen], num_layers: int) -> None:
+def _obstacles(seen: Sequence[_Seen], num_layers: int) -> Iterator[str]:
+    """Why what was seen can't be computed in our pools."""
     layers = [each.asked.layer for each in seen]
-    without = sorted(set(range(num_layers)) - set(layers))
+    without = set(range(num_layers)) - set(layers)
     if without:
         several = f"{len(without)} of its {num_layers} layers don't"
         which = "none of its layers does" if len(without) == num_layers else several
-        refuse(
-            model,
+        yield (
             "every layer has to attend through the attention interface of transformers, and "
-            f"{which} (recurrent, convolutional and older attention layers)",
+            f"{which} (recurrent, convolutional and older attention layers)"
         )
     if len(layers) != num_layers or set(layers) != set(range(num_layers)):
-        refuse(
-            model,
+        yield (
             f"a forward attends {len(layers)} times in {num_layers} layers, so that layers run "
-            "more than once or share keys and values; our pools hold one K and V a layer",
+            "more than once or share keys and values; our pools hold one K and V a layer"
         )
-
-
-def _check_shapes(model: PreTrainedModel, seen: Sequence[_Seen]) -> None:
-    for each in seen:
-        if each.key != each.value:
-            refuse(
-                model,
-                f"layer {each.asked.layer} has {each.key[0]} keys of width {each.key[1]} and "
-                f"{each.value[0]} values of width {each.value[1]} (latent attention); our pools "
-                "hold keys and values of one shape",
+    for asked, key, value in seen:
+        if key != value:
+            yield (
+                f"layer {asked.layer} has {key[0]} keys of width {key[1]} and {value[0]} values of "
+                f"width {value[1]} (latent attention); our pools hold keys and values of one shape"
             )
     shapes = sorted({each.key for each in seen})
     if len(shapes) > 1:
         text = " and ".join(f"{heads} heads of {width}" for heads, width in shapes)
-        refuse(model, f"its layers have KV of several shapes ({text}); our pools hold one")
-
-
-def _check_numbers(model: PreTrainedModel, asked: Asked) -> None:
-    if not _is_real(asked.scale):
-        refuse(model, f"layer {asked.layer} multiplies its scores by {asked.scale!r}")
-    if asked.softcap is not None and not (_is_real(asked.softcap) and asked.softcap > 0):
-        refuse(model, f"layer {asked.layer} caps its scores at {asked.softcap!r}; expected above 0")
+        yield f"its layers have KV of several shapes ({text}); our pools hold one"
+    for asked, _, _ in seen:
+        if not _is_real(asked.scale):
+            yield f"layer {asked.layer} multiplies its scores by {asked.scale!r}"
+        if asked.softcap is not None and not (_is_real(asked.softcap) and asked.softcap > 0):
+            yield f"layer {asked.layer} caps its scores at {asked.softcap!r}; expected above 0"
 
 
 def _is_real(value: object) -> bool:

@@ -101,32 +101,21 @@ def pad(
     numbers = upload([mapping, scatter, *(part for each in laid for part in each.numbers)], device)
     masks = iter(upload([each.hidden for each in laid if each.hidden is not None], device))
     parts = iter(numbers[2:])
-    groups = tuple(
-        PaddedGroup(
-            queries=next(parts),
-            slots=next(parts),
-            position=next(parts),
-            key_position=next(parts),
-            hidden=None if each.hidden is None else next(masks),
-            is_even=each.is_even,
-        )
-        for each in laid
-    )
-    return numbers[0], PaddedLayout(groups, numbers[1])
+    groups = []
+    for each in laid:
+        queries, slots, position, key_position = (next(parts) for _ in each.numbers)
+        hidden = None if each.hidden is None else next(masks)
+        groups.append(PaddedGroup(queries, slots, position, key_position, hidden, each.is_even))
+    return numbers[0], PaddedLayout(tuple(groups), numbers[1])
 
 
 def alike(rows: Sequence[LayoutRow]) -> list[list[int]]:
     """Row numbers in groups of like length, each in the batch's order."""
     groups: list[_Open] = []
     sizes = [(row.num_queries, len(row.slots)) for row in rows]
-    for index in sorted(range(len(rows)), key=lambda index: (-sizes[index][0], -sizes[index][1])):
-        for group in groups:
-            if group.takes(*sizes[index]):
-                break
-        else:
-            group = _Open()
-            groups.append(group)
-        group.add(index, *sizes[index])
+    for index in sorted(range(len(rows)), key=lambda index: sizes[index], reverse=True):
+        if not any(group.takes(index, *sizes[index]) for group in groups):
+            groups.append(_Open([index], *sizes[index], sizes[index][0] * sizes[index][1]))
     return [sorted(group.members) for group in groups]
 
 
@@ -134,23 +123,21 @@ def alike(rows: Sequence[LayoutRow]) -> list[list[int]]:
 class _Open:
     """A group that is being filled."""
 
-    members: list[int] = field(default_factory=list)
-    num_queries: int = 0
-    num_keys: int = 0
-    work: int = 0
+    members: list[int]
+    num_queries: int
+    num_keys: int
+    work: int
 
-    def takes(self, num_queries: int, num_keys: int) -> bool:
-        """Whether one more row would make little useless work."""
-        longest = max(self.num_queries, num_queries) * max(self.num_keys, num_keys)
-        padded = (len(self.members) + 1) * longest
-        return padded <= MOST_PADDED * (self.work + num_queries * num_keys) + NOT_WORTH_A_GROUP
-
-    def add(self, index: int, num_queries: int, num_keys: int) -> None:
-        """Take a row in."""
+    def takes(self, index: int, num_queries: int, num_keys: int) -> bool:
+        """Take one more row in where that makes little useless work."""
+        most = max(self.num_queries, num_queries), max(self.num_keys, num_keys)
+        padded = (len(self.members) + 1) * most[0] * most[1]
+        work = self.work + num_queries * num_keys
+        if padded > MOST_PADDED * work + NOT_WORTH_A_GROUP:
+            return False
         self.members.append(index)
-        self.num_queries = max(self.num_queries, num_queries)
-        self.num_keys = max(self.num_keys, num_keys)
-        self.work += num_queries * num_keys
+        (self.num_queries, self.num_keys), self.work = most, work
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,13 +197,9 @@ def place(
     optional: Collection[str],
     ignored: Mapping[str, str],
 ) -> PlacedTensors:
-    """Put every tensor in its place.
+    """Put every tensor, by its name in the file, in its place.
 
-    Args:
-        tensors: by their names in the file.
-        required: places that must be filled.
-        optional: places that may be filled.
-        ignored: places that are known and not needed, with the reason.
+    `ignored` has places that are known and not needed, with the reason.
 
     Raises:
         CheckpointError: a tensor has no place, a place no tensor, or two tensors share one.
@@ -236,9 +232,7 @@ def place(
 def check_weight_files(folder: Path, *, is_quantized: bool) -> None:
     """Look at the headers of the files that `transformers` is going to take.
 
-    Args:
-        folder: the model's.
-        is_quantized: its config says so; then weights may be other numbers than floats.
+    Weights may be other numbers than floats only where the config says that they are quantized.
 
     Raises:
         CheckpointError: a file is missing, cut, or no checkpoint; an index names what is not there;

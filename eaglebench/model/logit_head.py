@@ -57,12 +57,7 @@ class LogitHead:
 
     @torch.inference_mode()
     def __call__(self, hidden: Tensor, token_ids: Tensor | None = None) -> Tensor:
-        """[num_rows, vocab] logits of normed hidden states [num_rows, hidden].
-
-        Args:
-            hidden: [num_rows, hidden].
-            token_ids: [n] int64, columns that are wanted; None is all.
-        """
+        """[num_rows, vocab] logits of normed [num_rows, hidden]; see `Target.lm_head_logits`."""
         if token_ids is None:
             return self._run(self._whole, hidden)
         if self._is_by_columns:

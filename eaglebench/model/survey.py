@@ -123,13 +123,8 @@ def check_windows(
 ) -> None:
     """Hold the windows read from the config against those that the layers ask for.
 
-    Args:
-        model: for its name.
-        found: what its layers ask for.
-        layers: what the config says.
-        context_length: a window that is not narrower hides nothing.
-        is_extended: the config names windows that the family's own code does not know, on purpose
-            (`target_config.py`).
+    A window that is not narrower than `context_length` hides nothing. `is_extended` says that the
+    config names windows on purpose that the family's own code does not know (`target_config.py`).
 
     Raises:
         UsageError: they differ.

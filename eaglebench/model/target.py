@@ -258,11 +258,9 @@ class Target:
         return TargetOutput(logits, aux, torch.isfinite(hidden).all(dim=-1))
 
     def lm_head_logits(self, hidden: Tensor, token_ids: Tensor | None = None) -> Tensor:
-        """[num_rows, vocab] logits of normed hidden states, with all that the family does to them.
+        """[num_rows, vocab] logits of normed [num_rows, hidden], with all that the family does to them.
 
-        Args:
-            hidden: [num_rows, hidden].
-            token_ids: [n] int64, columns that are wanted; None is all.
+        `token_ids` [n] int64 are the columns that are wanted; None is all.
         """
         return self._head(hidden, token_ids)
 

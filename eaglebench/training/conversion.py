@@ -213,14 +213,7 @@ def convert(
     verifier: Verifier,
     aux_layer_ids: Sequence[int] | None = None,
 ) -> ConvertedHead:
-    """A head in another format.
-
-    Args:
-        head: what was read.
-        to: the format to write.
-        target: facts of its target, where they are known.
-        verifier: how the target is called.
-        aux_layer_ids: states that feed it, whatever its config says; None asks the config.
+    """A head in another format; its config says which states feed it unless `aux_layer_ids` does.
 
     Raises:
         CheckpointError: the head does not fit the target, or the format can't say what it is;

@@ -82,15 +82,10 @@ def make_corpus(
     held_out_share: float,
     longest: int,
 ) -> Corpus:
-    """Sort conversations into what is learned, held out, and left out.
+    """Sort conversations of at most `longest` tokens into what is learned, held out, and left out.
 
-    Args:
-        conversations: repeated ones count once; those without an answer not at all.
-        overlap: what may not be learned from.
-        decode: text of token ids.
-        held_out_share: share that is held out, by a digest of the tokens: the same conversation
-            is held out of every corpus.
-        longest: most tokens of a conversation.
+    Repeated ones count once, those without an answer not at all. A share is held out by a digest of
+    the tokens: the same conversation is held out of every corpus.
 
     Raises:
         UsageError: nothing is left to learn from, or nothing to measure on.
@@ -122,12 +117,9 @@ def make_corpus(
 def batches(
     conversations: Sequence[Conversation], batch_tokens: int, seed: int
 ) -> Iterator[list[Conversation]]:
-    """Batches without an end, pass after pass in another order.
+    """Batches without an end, pass after pass over all conversations in another order.
 
-    Args:
-        conversations: each is seen once a pass.
-        batch_tokens: most tokens of a batch, padding included; a longer conversation stands alone.
-        seed: of the order.
+    A batch has at most `batch_tokens`, padding included; a longer conversation stands alone.
     """
     rng = Random(seed)  # noqa: S311  # no secret depends on it
     order = list(conversations)
@@ -170,11 +162,7 @@ def choose_vocabulary(
 ) -> Tensor:
     """[size] int64: the most frequent tokens of answers, ascending; all tokens if there are no more.
 
-    Args:
-        counts: how often each token stands in an answer.
-        size: how many at most.
-        vocab_size: of the target.
-        always: ids that are taken whatever their count, such as those that end an answer.
+    Those that are always taken, such as those that end an answer, need not be frequent.
     """
     # Of equal counts the lowest id wins; ids that never occur fill what is left.
     ranked = sorted(range(vocab_size), key=lambda token: (-counts[token], token))

@@ -77,15 +77,9 @@ class DecodeGrid:
         self._pool.move(first + span, mine + span)
 
     def feed(self, token_ids: Tensor, positions: Tensor, logit_rows: Tensor) -> Tensor:
-        """One token for every row.
+        """One token for every row: [n, vocab] logits of the `logit_rows` [n] int64.
 
-        Args:
-            token_ids: [num_rows] int64.
-            positions: [num_rows] int64, where they stand.
-            logit_rows: [n] int64, rows whose logits are wanted.
-
-        Returns:
-            [n, vocab] logits.
+        Tokens and the positions where they stand are [num_rows] int64.
         """
         attention = GridAttention(self.length, positions)
         rows = torch.arange(self.num_rows, device=self._device)

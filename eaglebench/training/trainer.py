@@ -59,9 +59,7 @@ class Trainer:
     ) -> Iterator[Update]:
         """Do the updates that are left, yielding after each.
 
-        Args:
-            conversations: what is learned from.
-            keep: stores a checkpoint; called now and then, at the end, and where the caller stops.
+        `keep` stores a checkpoint, now and then, at the end, and where the caller stops.
         """
         order = batches(conversations, self._recipe.batch_tokens, self._recipe.seed)
         for _ in range(self.done):  # the order depends on the seed alone

@@ -46,12 +46,7 @@ class _SoftCrossEntropy(torch.autograd.Function):
 
 
 def soft_cross_entropy(logits: Tensor, wanted: Tensor) -> Tensor:
-    """Mean cross-entropy, a scalar.
-
-    Args:
-        logits: [rows, vocab].
-        wanted: [rows, vocab] distributions, of the same dtype.
-    """
+    """Mean cross-entropy, a scalar, of logits and wanted distributions, [rows, vocab] of one dtype."""
     apply: Any = _SoftCrossEntropy.apply
     loss: Tensor = apply(logits, wanted)
     return loss
@@ -73,13 +68,10 @@ class LevelScore:
 
 
 class TrainingTimeTest:
-    """Runs a head over lessons.
+    """Runs a head over lessons; products are computed in `dtype`, the head's own is float32.
 
-    Args:
-        rotary: module of `transformers` that gives cos and sin of positions.
-        draft_ids: [draft_vocab] int64 target id of every token that can be proposed.
-        num_levels: levels trained.
-        dtype: products are computed in; the head's own is float32.
+    `rotary`, a module of `transformers`, gives cos and sin of positions; `draft_ids` [draft_vocab]
+    int64 are the target ids of all tokens that can be proposed.
     """
 
     def __init__(

@@ -77,12 +77,7 @@ class ConversationWriter:
         return len(frame.lead) + 2 * (turn + max(limits.user_tokens, most_opening))
 
     def write(self, numbers: Iterator[int], batch: int) -> Iterator[Conversation]:
-        """Conversations as they end, `batch` of them side by side.
-
-        Args:
-            numbers: which to write; drawn as rows get free.
-            batch: rows of the grid.
-        """
+        """Conversations as they end, `batch` side by side; numbers are drawn as rows get free."""
         grid = DecodeGrid(self._target, batch, self.longest, list(self._frame.lead))
         rows: list[_Draft | None] = [None] * batch
         while True:

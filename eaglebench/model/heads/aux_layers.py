@@ -77,14 +77,9 @@ def resolve_aux_layers(
     num_layers: int | None,
     given: Sequence[int] | None = None,
 ) -> AuxLayers:
-    """The states that feed a head.
+    """The states that feed a head of a target with `num_layers` (None where that is not known).
 
-    Args:
-        config: the head's.
-        algorithm: the kind of maths.
-        form: whose words the config uses.
-        num_layers: the target's; None where it is not known.
-        given: ids of the user's, which overrule the config.
+    Ids that are `given` overrule the config.
 
     Raises:
         CheckpointError: two places of the config contradict each other, the ids can't feed this

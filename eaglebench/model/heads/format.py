@@ -91,11 +91,7 @@ def feeds_normed(
     False and silence are plain EAGLE-3, with a norm in front of lm_head alone. SGLang, vLLM,
     TensorRT-LLM, TorchSpec, speculators and SpecForge since its #879 read it so. Before, SpecForge
     wrote true for plain EAGLE-3 and false for a head without a final norm, which no engine computes.
-
-    Args:
-        norm_output: as the config says it.
-        form: whose words it uses.
-        is_settled: whether `fc_norm`, which is of EAGLE 3.1, stands beside it, or the user said it.
+    It is settled where `fc_norm`, which is of EAGLE 3.1, stands beside it, or the user said it.
     """
     if form is not HeadFormat.SAFEAILAB or norm_output is None or is_settled:
         return bool(norm_output), None
@@ -185,11 +181,7 @@ LLAMA_LIKE = frozenset(
 
 
 def refuse_other_kinds(fields: Mapping[str, Any], tensors: Collection[str]) -> None:
-    """Refuse what is no EAGLE head.
-
-    Args:
-        fields: of the config and of the layer config nested in it.
-        tensors: names in the file.
+    """Refuse what is no EAGLE head, by fields of a config and names of tensors.
 
     Raises:
         CheckpointError: it says that it is something else; what and by which field is named.

@@ -29,12 +29,8 @@ def load_head(
 ) -> DraftHead:
     """Load a head of any published format; dtype, device and attention follow the target.
 
-    Args:
-        path: its folder.
-        target: what it drafts for.
-        algorithm: refuse a head of another kind; None takes any.
-        aux_layer_ids: states that feed it, whatever its config says; None asks the config.
-        draft_config: other fields that are said otherwise than its config says them.
+    `algorithm` refuses a head of another kind, `aux_layer_ids` and `draft_config` say otherwise than
+    its config which states feed it and what its fields are.
 
     Raises:
         CheckpointError: the checkpoint is incomplete, holds tensors without a place, is of another

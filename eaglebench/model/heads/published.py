@@ -70,11 +70,7 @@ class PublishedHead:
 def read_published(
     path: Path | str, draft_config: Mapping[str, Any] | None = None
 ) -> PublishedHead:
-    """Read a folder.
-
-    Args:
-        path: the folder.
-        draft_config: fields of its config that the user says otherwise.
+    """Read a folder, some fields of its config said otherwise by `draft_config`.
 
     Raises:
         CheckpointError: config or tensors are missing, contradict each other, or ask for what is

@@ -74,12 +74,9 @@ def read_shares(blocks: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Any
 
 
 def rotated_width(width: int, shares: Mapping[str, Any], dims: int | None) -> int:
-    """Dimensions of a head that are rotated, from the first on.
+    """Dimensions of a head of this width that are rotated, from the first on.
 
-    Args:
-        width: of a head.
-        shares: every place that says what share is rotated, and what it says.
-        dims: `rotary_dim`, where it is given.
+    `shares` has every place that says what share is rotated; `dims` is `rotary_dim`.
 
     Raises:
         CheckpointError: they contradict each other, or leave nothing that can be rotated.

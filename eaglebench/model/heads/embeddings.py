@@ -35,11 +35,6 @@ class Likeness:
     difference: float
     rows: int
 
-    @property
-    def is_like(self) -> bool:
-        """Whether they can be those of one model."""
-        return self.cosine >= UNLIKE
-
     def __str__(self) -> str:
         return (
             f"mean cosine {self.cosine:.4f} with the target's over {self.rows} rows, relative "
@@ -76,15 +71,14 @@ def compare_with_folder(own: Tensor, folder: Path) -> Likeness | None:
 
 
 def describe(likeness: Likeness | None) -> str:
-    """Which embeddings are used, and what is known of them."""
-    if likeness is None:
-        return "the head's own; not compared with the target's"
-    return f"the head's own: {likeness}"
+    """What is known of embeddings that a head brings."""
+    known = "; not compared with the target's" if likeness is None else f": {likeness}"
+    return f"the head's own{known}"
 
 
 def doubt(likeness: Likeness | None) -> str | None:
     """A warning where they are unlike."""
-    if likeness is None or likeness.is_like:
+    if likeness is None or likeness.cosine >= UNLIKE:
         return None
     return (
         f"the head brings embeddings of its own, which are used, and they are unlike its target's "

@@ -12,9 +12,8 @@ that the answer is "a DFlash head" and not "4 layers; expected 1".
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.checkpoint import bare_name, canonical_name
@@ -110,9 +109,8 @@ def feeds_normed(
 _LAYER = re.compile(r"layers\.(\d+)\.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
-    """What gives a kind away.
+class _Kind(NamedTuple):
+    """What gives a kind away, each some words with spaces between.
 
     Attributes:
         what: in words.
@@ -122,56 +120,44 @@ class _Kind:
     """
 
     what: str
-    names: tuple[str, ...] = ()
-    fields: tuple[str, ...] = ()
-    tensors: tuple[str, ...] = ()
+    names: str = ""
+    fields: str = ""
+    tensors: str = ""
 
 
 _KINDS = (
     _Kind(
-        what="a P-EAGLE head, which drafts all positions at once",
-        names=("peagle", "p_eagle", "p-eagle", "paralleleagle", "eagle3parallel"),
-        fields=("parallel_drafting", "ptd_token_id", "pard_token", "mask_hidden"),
-        tensors=("mask_hidden",),
+        "a P-EAGLE head, which drafts all positions at once",
+        "peagle p_eagle p-eagle paralleleagle eagle3parallel",
+        "parallel_drafting ptd_token_id pard_token mask_hidden",
+        "mask_hidden",
     ),
     _Kind(
-        what="a DFlash head, which drafts blocks by diffusion",
-        names=("dflash",),
-        fields=("dflash_config", "dflash_block_size"),
+        "a DFlash head, which drafts blocks by diffusion",
+        "dflash",
+        "dflash_config dflash_block_size",
+    ),
+    _Kind("a DSpark head", "dspark", "dspark_block_size dspark_target_layer_ids markov_rank"),
+    _Kind(
+        "a head with latent attention (MLA)",
+        "deepseek kimi_k kimik mla",
+        "kv_lora_rank q_lora_rank qk_rope_head_dim qk_nope_head_dim",
+        "kv_a_proj kv_b_proj q_a_proj q_b_proj",
     ),
     _Kind(
-        what="a DSpark head",
-        names=("dspark",),
-        fields=("dspark_block_size", "dspark_target_layer_ids", "markov_rank"),
+        "a layer for multi-token prediction (MTP, NextN) of its target",
+        "mtp nextn",
+        "num_nextn_predict_layers n_predict mtp_num_hidden_layers",
+        "eh_proj. enorm. hnorm.",
     ),
+    _Kind("a Medusa head", "medusa", "medusa_num_heads medusa_num_layers", "medusa_head"),
+    _Kind("an MLP speculator", "mlp_speculator mlpspeculator"),
+    _Kind("a Hydra head", "hydra", "hydra_num_heads"),
+    _Kind("a head with parallel heads of ModelOpt's", tensors="parallel_draft_heads."),
     _Kind(
-        what="a head with latent attention (MLA)",
-        names=("deepseek", "kimi_k", "kimik", "mla"),
-        fields=("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim"),
-        tensors=("kv_a_proj", "kv_b_proj", "q_a_proj", "q_b_proj"),
-    ),
-    _Kind(
-        what="a layer for multi-token prediction (MTP, NextN) of its target",
-        names=("mtp", "nextn"),
-        fields=("num_nextn_predict_layers", "n_predict", "mtp_num_hidden_layers"),
-        tensors=("eh_proj.", "enorm.", "hnorm."),
-    ),
-    _Kind(
-        what="a Medusa head",
-        names=("medusa",),
-        fields=("medusa_num_heads", "medusa_num_layers"),
-        tensors=("medusa_head",),
-    ),
-    _Kind(what="an MLP speculator", names=("mlp_speculator", "mlpspeculator")),
-    _Kind(what="a Hydra head", names=("hydra",), fields=("hydra_num_heads",)),
-    _Kind(
-        what="a head with parallel heads of ModelOpt's",
-        tensors=("parallel_draft_heads.",),
-    ),
-    _Kind(
-        what="a head with a mixture of experts",
-        fields=("num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size"),
-        tensors=(".experts.", "block_sparse_moe"),
+        "a head with a mixture of experts",
+        fields="num_experts num_local_experts n_routed_experts moe_intermediate_size",
+        tensors=".experts. block_sparse_moe",
     ),
 )
 LLAMA_LIKE = frozenset(
@@ -205,8 +191,8 @@ def refuse_other_kinds(fields: Mapping[str, Any], tensors: Collection[str]) -> N
 
 def count_layers(tensors: Collection[str]) -> int:
     """Decoder layers in the file."""
-    found = {int(match[1]) for name in tensors if (match := _LAYER.match(canonical_name(name)))}
-    return len(found)
+    found = (_LAYER.match(canonical_name(name)) for name in tensors)
+    return len({int(match[1]) for match in found if match})
 
 
 def check_layers(said: int, tensors: Collection[str]) -> str | None:
@@ -237,11 +223,8 @@ def _signs(kind: _Kind, fields: Mapping[str, Any], tensors: Collection[str]) -> 
     for name in ("speculators_model_type", "architectures", "model_type"):
         value = fields.get(name)
         for word in value if isinstance(value, list) else [value]:
-            if isinstance(word, str) and any(part in word.lower() for part in kind.names):
+            if isinstance(word, str) and any(part in word.lower() for part in kind.names.split()):
                 yield f"{name} {word!r}"
-    for name in kind.fields:
-        if fields.get(name):
-            yield f"it has {name}"
-    for name in tensors:
-        if any(part in name for part in kind.tensors):
-            yield f"it has {name}"
+    own = [name for name in kind.fields.split() if fields.get(name)]
+    own += [name for name in tensors if any(part in name for part in kind.tensors.split())]
+    yield from (f"it has {name}" for name in own)

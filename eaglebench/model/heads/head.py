@@ -43,40 +43,32 @@ class DraftHead(Protocol):
     @property
     def algorithm(self) -> Algorithm:
         """The kind of maths."""
-        ...
 
     @property
     def report(self) -> LoadReport:
         """How it was loaded."""
-        ...
 
     @property
     def attention_backend(self) -> str:
         """The attention it was loaded for; plans are made for it."""
-        ...
 
     @property
     def aux_layer_ids(self) -> tuple[int, ...]:
         """States that the target has to deliver, as `Target.forward` takes them."""
-        ...
 
     @property
     def draft_vocab_size(self) -> int:
         """Columns of its logits."""
-        ...
 
     @property
     def max_positions(self) -> int | None:
         """Positions it was made for; nothing is proposed past them. None is no limit."""
-        ...
 
     def make_pool(self, num_slots: int, fill: float = 0.0) -> KVPool:
         """A pool for the head's one layer, over the same slot ids as the target's."""
-        ...
 
     def fuse(self, aux: Tensor) -> Tensor:
         """Features [num_tokens, hidden] from the target's [num_tokens, num_aux * hidden]."""
-        ...
 
     def forward(
         self,
@@ -95,12 +87,9 @@ class DraftHead(Protocol):
             layout: what is written and attended to.
             pool: the draft's pool.
         """
-        ...
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[num_rows, draft_vocab] logits of hidden states that `forward` returned."""
-        ...
 
     def target_ids(self, draft_ids: Tensor) -> Tensor:
         """Target ids [n] of draft ids [n]."""
-        ...

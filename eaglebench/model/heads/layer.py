@@ -118,13 +118,8 @@ class HeadLayer:
         if self._query_norm is None or self._key_norm is None:
             return heads
         eps, num_heads = self.config.rms_norm_eps, self.config.num_attention_heads
-        return torch.cat(
-            [
-                rms_norm(heads[:, :num_heads], self._query_norm, eps),
-                rms_norm(heads[:, num_heads:], self._key_norm, eps),
-            ],
-            dim=1,
-        )
+        queries = rms_norm(heads[:, :num_heads], self._query_norm, eps)
+        return torch.cat([queries, rms_norm(heads[:, num_heads:], self._key_norm, eps)], dim=1)
 
 
 def make_rotary(config: HeadConfig, device: torch.device) -> Any:
@@ -149,8 +144,6 @@ def _joined(layer: Mapping[str, Tensor], names: Sequence[str]) -> tuple[Tensor, 
     given = [layer.get(f"{name}.bias") for name in names]
     if all(bias is None for bias in given):
         return torch.cat(weights), None
-    biases = [
-        weight.new_zeros(len(weight)) if bias is None else bias
-        for weight, bias in zip(weights, given, strict=True)
-    ]
+    pairs = zip(weights, given, strict=True)
+    biases = [each.new_zeros(len(each)) if bias is None else bias for each, bias in pairs]
     return torch.cat(weights), torch.cat(biases)

@@ -10,7 +10,6 @@ from typing import Any
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
 from eaglebench.stats.difference import Difference
-from eaglebench.stats.pairing import Pair
 from eaglebench.stats.sweep import Sweep
 from eaglebench.stats.tau import Tau
 
@@ -26,11 +25,7 @@ def render_json(document: ReportDocument) -> str:
         {
             "run": {name: getattr(document.run, name) for name in RUN_FACTS},
             "rows": [_row(row) for row in document.rows],
-            "differences": [
-                _difference(row, difference)
-                for row in document.rows
-                for difference in row.differences
-            ],
+            "differences": _differences(document.rows),
             "sweeps": [_sweep(sweep) for sweep in document.sweeps],
             "judgement": {
                 "verdict": judgement.verdict,
@@ -63,54 +58,41 @@ def finite(value: Any) -> Any:
 
 def comparison_document(rows: Sequence[Row], tau: Tau) -> dict[str, Any]:
     """Each cell and arm against others: ratios, classes, and every turn that parted."""
-    return {
-        "tau": asdict(tau),
-        "comparisons": [
-            {"cell_id": row.cell_id, "arm": row.arm, **difference_document(difference)}
-            for row in rows
-            for difference in row.differences
-        ],
-    }
+    return {"tau": asdict(tau), "comparisons": _differences(rows)}
+
+
+def _differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    return [
+        {"cell_id": row.cell_id, "arm": row.arm, **difference_document(difference)}
+        for row in rows
+        for difference in row.differences
+    ]
 
 
 def difference_document(difference: Difference) -> dict[str, Any]:
     """One difference, with every turn that parted; plain values for JSON."""
-    return {
-        "against": difference.against,
-        "turns": len(difference.pairs),
-        "turns_by_class": dict(sorted(Counter(pair.kind for pair in difference.pairs).items())),
-        "same_output": difference.num_same_output,
-        "close_choices": asdict(difference.close),
-        "acceptance_change": difference.acceptance,
-        "throughput_change": difference.throughput,
-        "log_ratio": difference.log_ratio,
-        "ratio": asdict(difference.ratio) if difference.ratio else None,
-        "p_shorter": difference.p_value,
-        "parted": [_pair(pair) for pair in difference.pairs if pair.kind != "identical"],
-    }
-
-
-def _pair(pair: Pair) -> dict[str, Any]:
-    document = asdict(pair)
-    for name in ("gap", "swing") if pair.parting is not None else ():
-        if not isfinite(document["parting"][name]):
-            document["parting"][name] = None  # JSON has no infinity: only one arm drafted here
+    ratio = difference.ratio
+    document: dict[str, Any] = finite(  # only one arm drafted where a turn's leads are infinite
+        {
+            "against": difference.against,
+            "turns": len(difference.pairs),
+            "turns_by_class": dict(sorted(Counter(pair.kind for pair in difference.pairs).items())),
+            "same_output": difference.num_same_output,
+            "close_choices": asdict(difference.close),
+            "acceptance_change": difference.acceptance,
+            "throughput_change": difference.throughput,
+            "log_ratio": difference.log_ratio,
+            "ratio": ratio and {**asdict(ratio), "change": ratio.change, "mde": ratio.mde},
+            "p_shorter": difference.p_value,
+            "parted": [asdict(pair) for pair in difference.pairs if pair.kind != "identical"],
+        }
+    )
     return document
 
 
 def _row(row: Row) -> dict[str, Any]:
     speed = asdict(row.speed) if row.speed else None
     return {**row.as_dict(), "by_position": row.by_position, "speed": speed}
-
-
-def _difference(row: Row, difference: Difference) -> dict[str, Any]:
-    """As in `comparison.json`, with what follows from the ratio."""
-    return {
-        "cell_id": row.cell_id,
-        "arm": row.arm,
-        **difference_document(difference),
-        "ratio": _ratio(difference),
-    }
 
 
 def _sweep(sweep: Sweep) -> dict[str, Any]:
@@ -141,8 +123,3 @@ def _sweep(sweep: Sweep) -> dict[str, Any]:
             "passes": fastest.passes,
         },
     }
-
-
-def _ratio(difference: Difference) -> dict[str, Any] | None:
-    ratio = difference.ratio
-    return None if ratio is None else {**asdict(ratio), "change": ratio.change, "mde": ratio.mde}

@@ -12,9 +12,9 @@ from eaglebench.report.phrases import (
     AL_SGLANG,
     AL_VLLM,
     LENGTH,
+    VERDICT_WORDS,
     commit_text,
     split_text,
-    verdict_words,
     workload_text,
 )
 from eaglebench.report.row_tables import (
@@ -58,7 +58,7 @@ def render_markdown(document: ReportDocument) -> str:
     )
     parts = [
         f"# {markdown_text(workload_text(document))}",
-        f"**{judgement.verdict}**: {markdown_text(against)}: {verdict_words(judgement)}.",
+        f"**{judgement.verdict}**: {markdown_text(against)}: {VERDICT_WORDS[judgement.verdict]}.",
         _facts(about),
         *("## Notes", bullets((*document.notes, *judgement.notes)) or NOTHING),
         *("## Findings", pipe_table(findings_table(judgement, is_whole=True))),

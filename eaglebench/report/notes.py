@@ -62,16 +62,13 @@ def _resumed(turns: Sequence[MeasuredTurn]) -> str:
 def precision_notes(rows: Sequence[Row], dtype: str) -> list[str]:
     """Where choices within the noise of matrix shapes are no rare accident."""
     close = [row.difference.close for row in rows if row.difference is not None]
-    shares = {
-        name: max((share for share in found if share is not None), default=0.0)
-        for name, found in (
-            ("the target's", [each.target for each in close]),
-            ("the head's", [each.draft for each in close]),
-        )
-    }
     if not any(each.are_many for each in close):
         return []
-    told = " and ".join(f"{share:.1%} of {name} choices" for name, share in shares.items())
+    sides = {"the target's": [c.target for c in close], "the head's": [c.draft for c in close]}
+    most = {
+        name: max((n for n in found if n is not None), default=0.0) for name, found in sides.items()
+    }
+    told = " and ".join(f"{share:.1%} of {name} choices" for name, share in most.items())
     note = (
         f"in {dtype} up to {told} lie within the noise of matrix shapes: a near-tie here may hide "
         "a small fault, which --dtype float32 would show"

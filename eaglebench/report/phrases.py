@@ -62,7 +62,7 @@ AL_SGLANG = "output tokens / verify steps, as SGLang's `bench_sglang_eagle.py` p
 AL_VLLM = "1 + accepted drafts / verify steps that carried drafts, as vLLM logs it"
 BY_POSITION = "by position = share of verify steps that accepted draft 1, 2, ..."
 LEADS = "gap, swing"
-_WORDS: dict[Verdict, str] = {
+VERDICT_WORDS: Mapping[Verdict, str] = {
     "PASS": "measured, and no worse than allowed",
     "REGRESSED": "measured, and worse than allowed",
     "IMPROVED": "measured, and better: a new baseline is due",
@@ -88,11 +88,6 @@ def cell_text(value: Value, form: str) -> str:
     return str(value) if isinstance(value, str) or is_whole else FORMS[form].format(value)
 
 
-def verdict_words(judgement: Judgement) -> str:
-    """The verdict over all findings, as half a sentence."""
-    return _WORDS[judgement.verdict]
-
-
 def row_verdict(document: ReportDocument, row: Row) -> Verdict | None:
     """The heaviest verdict on one cell and arm; None where nothing was judged."""
     name = (row.cell_id, row.arm)
@@ -114,11 +109,6 @@ def first_few(names: Sequence[str], most: int | None = SHOWN) -> str:
     """The first few of a list, and how many more there are."""
     hidden = 0 if most is None else max(0, len(names) - most)
     return ", ".join(names[:most]) + f" and {hidden} more" * bool(hidden)
-
-
-def questions_text(questions: Sequence[str]) -> str:
-    """The first few of a list of questions."""
-    return f"questions {first_few(questions)}" if questions else ""
 
 
 def questions_answered(row: Row) -> str:
@@ -147,8 +137,7 @@ def paste_lines(rows: Sequence[Row]) -> list[str]:
 
 def finding_text(finding: Finding) -> str:
     """One finding as one line."""
-    name = f"{finding.verdict} {place_text(finding)}: {finding.reason}"
-    return f"{name}; {questions_text(finding.questions)}" if finding.questions else name
+    return f"{finding.verdict} {place_text(finding)}: {reason_text(finding)}"
 
 
 def place_text(finding: Finding) -> str:
@@ -159,7 +148,8 @@ def place_text(finding: Finding) -> str:
 def reason_text(finding: Finding) -> str:
     """Why, what such times could have shown, and of which questions."""
     power = "" if finding.mde is None else f"smallest detectable {finding.mde:.2%}"
-    return "; ".join(filter(None, (finding.reason, power, questions_text(finding.questions))))
+    questions = f"questions {first_few(finding.questions)}" if finding.questions else ""
+    return "; ".join(filter(None, (finding.reason, power, questions)))
 
 
 def verdict_counts(judgement: Judgement) -> str:
@@ -168,23 +158,22 @@ def verdict_counts(judgement: Judgement) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
 
 
-def class_counts(difference: Difference) -> str:
-    """How many turns are the same, part at near-ties, and part by a fault."""
-    rare = [kind for kind in NOT_PAIRED if difference.count(kind)]
-    return ", ".join(f"{difference.count(kind)} {kind}" for kind in (*COMPARED, *rare))
-
-
 def difference_text(row: Row, difference: Difference) -> str:
     """A cell and arm against another: who is the same, and who parted."""
     parts = [
         f"{difference.count('identical')} of {len(difference.pairs)} turns identical",
         f"{difference.count('near-tie')} near-ties",
-        f"{difference.num_same_output} same output",
+        _classes(difference, (), f"{difference.num_same_output} same output"),
     ]
-    parts += [f"{difference.count(kind)} {kind}" for kind in NOT_PAIRED if difference.count(kind)]
     if difference.p_value is not None and difference.p_value < 1:
         parts.append(f"p(shorter) {cell_text(difference.p_value, 'p')}")
     return f"{row.cell_id} {row.arm} against {difference.against}: {', '.join(parts)}"
+
+
+def _classes(difference: Difference, always: Sequence[PairClass], *words: str) -> str:
+    """How many turns fall in a class; in the rare ones only where there are any."""
+    shown = (*always, *(kind for kind in NOT_PAIRED if difference.count(kind)))
+    return ", ".join([*words, *(f"{difference.count(kind)} {kind}" for kind in shown)])
 
 
 def passes_text(ratio: RatioEstimate | None) -> str | None:
@@ -197,7 +186,7 @@ def passes_text(ratio: RatioEstimate | None) -> str | None:
 
 def why_text(row: Row) -> str | None:
     """Classes of the turns; for a fault arm also what the cache without the fault does better."""
-    parts = [class_counts(row.difference)] if row.difference else []
+    parts = [_classes(row.difference, COMPARED)] if row.difference else []
     other = other_difference(row)
     if other is not None:
         change, p_value = cell_text(other.acceptance, "change"), cell_text(other.p_value, "p")
@@ -269,32 +258,30 @@ def other_difference(row: Row) -> Difference | None:
 
 def workload_text(document: ReportDocument) -> str:
     """Suite, models and dtype; the cell where there is only one."""
-    run = document.run
-    models = f"target {fact_text(run.models.get('target_id'))}"
-    if run.models.get("draft_id"):
-        models += f" with head {run.models['draft_id']}"
+    suite, models = document.run.suite, document.run.models
     cells = list(dict.fromkeys(row.cell_id for row in document.rows))
     parts = [
-        f"suite {fact_text(run.suite.get('name'))}",
-        models,
-        fact_text(run.models.get("dtype")),
+        f"suite {fact_text(suite.get('name'))}",
+        f"target {fact_text(models.get('target_id'))}",
+        fact_text(models.get("dtype")),
         f"cell {cells[0]}" if len(cells) == 1 else f"{len(cells)} cells",
     ]
+    parts[1] += f" with head {models['draft_id']}" if models.get("draft_id") else ""
     return ", ".join(parts)
 
 
 def environment_line(run: MeasuredRun) -> str:
     """What it ran on, in one line."""
     exact, timing = run.environment.get("exact", {}), run.environment.get("timing", {})
-    parts = [
-        f"CPU {fact_text(timing.get('cpu'))}",
-        f"device {fact_text(exact.get('device'))}",
-        f"torch {fact_text(exact.get('torch'))}",
-        f"dtype {fact_text(exact.get('dtype', run.models.get('dtype')))}",
-        f"threads {fact_text(exact.get('num_threads'))}",
-        f"commit {commit_text(run)}",
-    ]
-    return ", ".join(parts)
+    facts = {
+        "CPU": timing.get("cpu"),
+        "device": exact.get("device"),
+        "torch": exact.get("torch"),
+        "dtype": exact.get("dtype", run.models.get("dtype")),
+        "threads": exact.get("num_threads"),
+        "commit": commit_text(run),
+    }
+    return ", ".join(f"{name} {fact_text(value)}" for name, value in facts.items())
 
 
 def commit_text(run: MeasuredRun) -> str:

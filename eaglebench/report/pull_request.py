@@ -11,13 +11,13 @@ from eaglebench.report.markdown import bullets, pipe_table
 from eaglebench.report.phrases import (
     AL_SGLANG,
     LENGTH,
+    VERDICT_WORDS,
     environment_line,
     finding_text,
     heaviest_first,
     paste_lines,
     row_verdict,
     split_text,
-    verdict_words,
     workload_text,
 )
 from eaglebench.report.row_tables import judged_table
@@ -54,7 +54,7 @@ def render_pull_request(document: ReportDocument) -> str:
 
 def _first_line(document: ReportDocument) -> str:
     judgement = document.judgement
-    against = f"against {markdown_text(judgement.baseline)}: {verdict_words(judgement)}"
+    against = f"against {markdown_text(judgement.baseline)}: {VERDICT_WORDS[judgement.verdict]}"
     where = f"{workload_text(document)}, run {document.run.run_id}"
     return f"**{judgement.verdict}** {against} - {markdown_text(where)}"
 

@@ -6,7 +6,6 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.json_document import finite, json_text
 from eaglebench.report.rows import Row
 from eaglebench.report.run_key import series_name
-from eaglebench.stats.throughput import RatioEstimate
 
 Metric = dict[str, float | None]
 
@@ -20,23 +19,18 @@ def render_bencher(document: ReportDocument) -> str:
 
 def _measures(row: Row) -> dict[str, Metric]:
     """Only the ratio to `no-cache` has bounds: counts are exact, and times are paired."""
+    ratio = row.difference.ratio if row.difference else None
     measures: dict[str, Metric] = {
         "acceptance_length": {"value": row.counts.acceptance_length},
         "throughput": {"value": row.tokens_per_s},
     }
-    if row.difference is not None and row.difference.ratio is not None:
-        measures["throughput_ratio"] = _ratio(row.difference.ratio)
-    known = {name: _finite(metric) for name, metric in measures.items()}
+    if ratio is not None:
+        bounds = {"value": 0.0}
+        if ratio.half_width is not None:
+            bounds |= {"lower_value": -ratio.half_width, "upper_value": ratio.half_width}
+        measures["throughput_ratio"] = {n: exp(ratio.log_ratio + b) for n, b in bounds.items()}
+    known = {
+        name: {bound: value for bound, value in metric.items() if finite(value) is not None}
+        for name, metric in measures.items()
+    }
     return {name: metric for name, metric in known.items() if "value" in metric}
-
-
-def _ratio(ratio: RatioEstimate) -> Metric:
-    metric: Metric = {"value": exp(ratio.log_ratio)}
-    if ratio.half_width is not None:
-        metric["lower_value"] = exp(ratio.log_ratio - ratio.half_width)
-        metric["upper_value"] = exp(ratio.log_ratio + ratio.half_width)
-    return metric
-
-
-def _finite(metric: Metric) -> Metric:
-    return {name: value for name, value in metric.items() if finite(value) is not None}

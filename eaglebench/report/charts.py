@@ -32,6 +32,10 @@ def chart_data(
     drawn = rows[:MAX_ROWS]
     cells = list(dict.fromkeys(row.cell_id for row in drawn))
     arms = list(dict.fromkeys(row.arm for row in drawn))
+
+    def place(row: Row) -> dict[str, Any]:
+        return {"c": cells.index(row.cell_id), "a": arms.index(row.arm)}
+
     chosen = [t for t in turns if t.pass_index == 0 and t.is_measured and t.error is None]
     short, shared = short_names(cells)
     steps = _accepted(chosen)
@@ -42,20 +46,12 @@ def chart_data(
         "shared": shared,
         "arms": arms,
         "baseline": BASELINE_ARM,
-        "rows": [
-            {"c": cells.index(row.cell_id), "a": arms.index(row.arm), **_row(row, steps)}
-            for row in drawn
-        ],
+        "rows": [{**place(row), **_row(row, steps)} for row in drawn],
         "splits": [
-            {
-                "c": cells.index(row.cell_id),
-                "a": arms.index(row.arm),
-                "o": difference.against,
-                "l": [_rounded(part) for part in difference.log_ratio],
-            }
+            {**place(row), "o": held.against, "l": [_rounded(part) for part in held.log_ratio]}
             for row in drawn
-            for difference in row.differences
-            if difference.log_ratio is not None
+            for held in row.differences
+            if held.log_ratio is not None
         ],
         "sweeps": [_sweep(sweep) for sweep in sweeps],
         "questions": questions,

@@ -13,7 +13,7 @@ def render_github_benchmark(document: ReportDocument) -> str:
     """Acceptance length and throughput of every cell and arm, as far as they were measured."""
     series = series_name(document.run)
     entries = [
-        {**entry, "name": f"{series} {entry['name']}"}
+        {**entry, "name": f"{series} {row.cell_id} {row.arm} {entry['name']}"}
         for row in document.rows
         for entry in (_acceptance(row), _throughput(row))
         if entry["value"] is not None
@@ -23,7 +23,7 @@ def render_github_benchmark(document: ReportDocument) -> str:
 
 def _acceptance(row: Row) -> dict[str, Any]:
     return {
-        "name": f"{row.cell_id} {row.arm} acceptance length",
+        "name": "acceptance length",
         "unit": "tokens/step",
         "value": finite(row.counts.acceptance_length),
         "extra": f"{row.num_questions} questions, {row.counts.verify_steps} verify steps",
@@ -32,13 +32,8 @@ def _acceptance(row: Row) -> dict[str, Any]:
 
 def _throughput(row: Row) -> dict[str, Any]:
     """The range is that of the ratio to `no-cache`: tokens a second alone have none."""
-    entry = {
-        "name": f"{row.cell_id} {row.arm} throughput",
-        "unit": "token/s",
-        "value": finite(row.tokens_per_s),
-    }
-    difference = row.difference
-    if difference is None:
+    entry = {"name": "throughput", "unit": "token/s", "value": finite(row.tokens_per_s)}
+    if (difference := row.difference) is None:
         return entry
     width = cell_text(difference.ratio.half_width if difference.ratio else None, "share")
     if width != NO_VALUE:

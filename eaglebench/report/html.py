@@ -1,7 +1,6 @@
 """The report as one HTML page that needs nothing from the network."""
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -53,9 +52,9 @@ def _content(document: ReportDocument) -> dict[str, Any]:
     place = partings.filters["kind"]
     return {
         "run": run,
-        "suite": _named(run.suite, "name"),
-        "target": _named(run.models, "target_id"),
-        "dtype": _named(run.models, "dtype"),
+        "suite": run.suite.get("name") or NO_VALUE,
+        "target": run.models.get("target_id") or NO_VALUE,
+        "dtype": run.models.get("dtype") or NO_VALUE,
         "judgement": judgement,
         "verdict_counts": verdict_counts(judgement),
         "findings": findings,
@@ -88,22 +87,17 @@ def _content(document: ReportDocument) -> dict[str, Any]:
 def _facts(document: ReportDocument) -> list[Table]:
     run = document.run
     thresholds = "Near-tie thresholds: smaller swings are near-ties (gaps in runs without them)"
-    return [
-        *(
-            facts_table(f"environment-{name}", caption, run.environment.get(name, {}))
-            for name, caption in ENVIRONMENT_CLASSES.items()
-        ),
-        facts_table("suite-facts", "Questions", run.suite),
-        facts_table("model-facts", "Models", run.models),
-        facts_table("options", "Options of the run", run.config),
-        facts_table("tau", thresholds, run.tau),
-        facts_table("git", "Code", run.git or {}),
-    ]
-
-
-def _named(facts: Mapping[str, Any], name: str) -> str:
-    value = facts.get(name)
-    return NO_VALUE if value is None else str(value)
+    facts = {
+        f"environment-{name}": (caption, run.environment.get(name, {}))
+        for name, caption in ENVIRONMENT_CLASSES.items()
+    } | {
+        "suite-facts": ("Questions", run.suite),
+        "model-facts": ("Models", run.models),
+        "options": ("Options of the run", run.config),
+        "tau": (thresholds, run.tau),
+        "git": ("Code", run.git or {}),
+    }
+    return [facts_table(name, *told) for name, told in facts.items()]
 
 
 def _plotly() -> str:

@@ -11,6 +11,7 @@ from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import one_line, xml_text
 from eaglebench.report.phrases import fact_text
+from eaglebench.report.rows import by_cell
 
 OUTCOMES: dict[Verdict, type[Any]] = {
     "REGRESSED": Failure,
@@ -23,9 +24,7 @@ OUTCOMES: dict[Verdict, type[Any]] = {
 
 def render_junit(document: ReportDocument) -> str:
     """The findings as XML 1.0; times are those of the measured blocks."""
-    cells: dict[str, list[Finding]] = {}
-    for finding in document.judgement.findings or (_nothing(document),):
-        cells.setdefault(finding.cell_id, []).append(finding)
+    cells = by_cell(document.judgement.findings or (_nothing(document),))
     root = JUnitXml("eaglebench")
     seconds = {cell_id: _seconds(document, cell_id) for cell_id in cells}
     for cell_id, findings in cells.items():

@@ -26,7 +26,7 @@ from eaglebench.report.row_tables import (
     partings_table,
     positions_table,
 )
-from eaglebench.report.rows import Row
+from eaglebench.report.rows import Row, by_cell
 from eaglebench.report.table import Table
 from eaglebench.report.wider_tables import wider_tables
 
@@ -102,8 +102,7 @@ def bullets(lines: Sequence[str]) -> str:
 def _cells(rows: Sequence[Row]) -> list[str]:
     """Counters and acceptance by position of each cell, an arm beside the other."""
     parts = []
-    for cell_id in dict.fromkeys(row.cell_id for row in rows):
-        of_cell = [row for row in rows if row.cell_id == cell_id]
+    for cell_id, of_cell in by_cell(rows).items():
         name = markdown_text(cell_id)
         parts += [f"### Counters of {name}", pipe_table(counters_table(of_cell))]
         parts += [f"### Acceptance by position of {name}", pipe_table(positions_table(of_cell))]

@@ -6,7 +6,7 @@ from typing import Any
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.report.phrases import several
 from eaglebench.report.rows import Row
-from eaglebench.stats.acceptance import acceptance_by_context, pool
+from eaglebench.stats.acceptance import acceptance_by_context, by_arm, pool
 
 MEGABYTE = 1_000_000
 BIGRAM_NEEDS = 1
@@ -40,10 +40,8 @@ def pressure_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
 
     What preempted requests found again is told beside them, where it was recorded.
     """
-    first = [turn for turn in turns if turn.pass_index == 0]
     cells: dict[str, list[str]] = {}
-    for cell_id, arm in dict.fromkeys((turn.cell_id, turn.arm) for turn in first):
-        mine = [turn for turn in first if (turn.cell_id, turn.arm) == (cell_id, arm)]
+    for (cell_id, arm), mine in by_arm(turn for turn in turns if turn.pass_index == 0).items():
         counts = pool(mine)
         preempted, evicted = counts.preemptions, counts.evictions
         told = [f"{several(preempted, 'preemption')}{_resumed(mine)}"] if preempted else []
@@ -97,11 +95,8 @@ def context_notes(turns: Sequence[MeasuredTurn]) -> list[str]:
     first = [turn for turn in turns if turn.pass_index == 0]
     if len({turn.cell_id for turn in first}) > 1:
         return []
-    by_arm: dict[tuple[str, str], list[MeasuredTurn]] = {}
-    for turn in first:
-        by_arm.setdefault((turn.cell_id, turn.arm), []).append(turn)
     arms: dict[tuple[str, str], list[str]] = {}
-    for (cell_id, arm), mine in by_arm.items():
+    for (cell_id, arm), mine in by_arm(first).items():
         classes = acceptance_by_context(mine)
         if len(classes) > 1:
             shown = ", ".join(f"{c.acceptance_length:.3f} below {c.below}" for c in classes)

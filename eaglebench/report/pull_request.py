@@ -21,7 +21,7 @@ from eaglebench.report.phrases import (
     workload_text,
 )
 from eaglebench.report.row_tables import judged_table
-from eaglebench.report.rows import Row
+from eaglebench.report.rows import Row, by_cell
 from eaglebench.report.wider_tables import wider_tables
 
 SHOWN_CELLS = 12
@@ -39,13 +39,15 @@ SHOWN_COLUMNS = (
 
 def render_pull_request(document: ReportDocument) -> str:
     """The run in GitHub's Markdown, short enough for a comment."""
+    bad = heaviest_first(f for f in document.judgement.findings if f.verdict != "PASS")
+    notes = (*document.notes, *document.judgement.notes)
     parts = [
         _first_line(document),
         _block(paste_lines(document.rows)),
         *_cells(document),
         *_tables(document),
-        bullets(_findings(document)),
-        bullets(_notes(document)),
+        bullets(_cut([finding_text(f) for f in bad], SHOWN_FINDINGS)),
+        bullets(_cut([f"note: {note}" for note in notes], SHOWN_NOTES)),
         f"environment: {markdown_text(environment_line(document.run))}",
         LENGTHS,
     ]
@@ -69,9 +71,7 @@ def _block(lines: Sequence[str]) -> str:
 
 def _cells(document: ReportDocument) -> list[str]:
     """A table a cell and its throughput; of very many cells, those with the heaviest verdicts."""
-    cells: dict[str, list[Row]] = {}
-    for row in document.rows:
-        cells.setdefault(row.cell_id, []).append(row)
+    cells = by_cell(document.rows)
     order = {cell_id: _weight(document, rows) for cell_id, rows in cells.items()}
     heaviest = sorted(cells, key=order.__getitem__)[:SHOWN_CELLS]
     parts = []
@@ -111,17 +111,6 @@ def _splits(rows: Sequence[Row]) -> list[str]:
         for row in rows
         if row.difference is not None and (sentence := split_text(row.difference))
     ]
-
-
-def _findings(document: ReportDocument) -> list[str]:
-    """Those that are no pass, the heaviest first."""
-    found = [f for f in document.judgement.findings if f.verdict != "PASS"]
-    return _cut([finding_text(f) for f in heaviest_first(found)], SHOWN_FINDINGS)
-
-
-def _notes(document: ReportDocument) -> list[str]:
-    notes = [f"note: {note}" for note in (*document.notes, *document.judgement.notes)]
-    return _cut(notes, SHOWN_NOTES)
 
 
 def _cut(lines: list[str], limit: int) -> list[str]:

@@ -1,18 +1,19 @@
 """Rows of the run table: one a cell and arm, numbers only."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import BASELINE_ARM, FAULT_ARMS
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.records.verdict import Finding
 from eaglebench.stats.acceptance import Speed, acceptance_by_position, occupancy
 from eaglebench.stats.difference import Difference, make_difference, sides_of
 from eaglebench.stats.tau import Tau
 from eaglebench.stats.throughput import estimate_ratio, pass_log_ratios
 
+T = TypeVar("T", "Row", Finding)
 CACHE = "radix"
 """What a fault arm is also compared with: the same cache without the fault."""
 ROW_VALUES = (
@@ -67,45 +68,38 @@ def make_rows(
     """
     turns = [turn for turn in turns if turn.pass_index == 0]
     sides = sides_of(turns, blocks)
-    asked, failed = _asked(turns), _asked(turn for turn in turns if turn.error is not None)
     rows = []
     for (cell_id, arm), mine in sides.items():
-        differences = tuple(
-            make_difference(
-                mine,
-                sides[cell_id, other],
-                other,
-                tau,
-                estimate_ratio(pass_log_ratios(blocks, cell_id, arm, other)),
-            )
-            for other in _compared_with(arm)
-            if (cell_id, other) in sides
+        asked = {turn.question_id for turn in mine.turns if turn.is_measured}
+        failed = [turn for turn in mine.turns if turn.error is not None]
+        differences = []
+        for other in _compared_with(arm):
+            if theirs := sides.get((cell_id, other)):
+                ratio = estimate_ratio(pass_log_ratios(blocks, cell_id, arm, other))
+                differences.append(make_difference(mine, theirs, other, tau, ratio))
+        row = Row(
+            cell_id=cell_id,
+            arm=arm,
+            preallocation=mine.turns[0].knobs.preallocation,
+            num_questions=len(asked - {turn.question_id for turn in failed if turn.is_measured}),
+            num_asked=len(asked),
+            num_failed=len(failed),
+            counts=mine.counts,
+            by_position=acceptance_by_position(mine.turns),
+            speed=mine.speed,
+            occupancy=occupancy(mine.blocks),
+            differences=tuple(differences),
         )
-        rows.append(
-            Row(
-                cell_id=cell_id,
-                arm=arm,
-                preallocation=mine.turns[0].knobs.preallocation,
-                num_questions=len(asked[cell_id, arm] - failed[cell_id, arm]),
-                num_asked=len(asked[cell_id, arm]),
-                num_failed=sum(t.error is not None for t in mine.turns),
-                counts=mine.counts,
-                by_position=acceptance_by_position(mine.turns),
-                speed=mine.speed,
-                occupancy=occupancy(mine.blocks),
-                differences=differences,
-            )
-        )
+        rows.append(row)
     return rows
 
 
-def _asked(turns: Iterable[MeasuredTurn]) -> defaultdict[tuple[str, str], set[str]]:
-    """Questions with a measured turn, by cell and arm."""
-    found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for turn in turns:
-        if turn.is_measured:
-            found[turn.cell_id, turn.arm].add(turn.question_id)
-    return found
+def by_cell(items: Iterable[T]) -> dict[str, list[T]]:
+    """Rows or findings of each cell, in their order."""
+    cells: dict[str, list[T]] = {}
+    for item in items:
+        cells.setdefault(item.cell_id, []).append(item)
+    return cells
 
 
 def _compared_with(arm: str) -> tuple[str, ...]:

@@ -33,24 +33,17 @@ def shape_text(draft: DraftKnobs) -> str:
     """A draft shape in words."""
     if not draft.num_steps:
         return "no drafts"
-    if draft.is_chain:
-        return f"steps {draft.num_steps}"
-    return (
-        f"steps {draft.num_steps}, top-k {draft.eagle_topk}, {draft.num_draft_tokens} draft tokens"
-    )
+    tree = f", top-k {draft.eagle_topk}, {draft.num_draft_tokens} draft tokens"
+    return f"steps {draft.num_steps}" + tree * (not draft.is_chain)
 
 
-def fastest_text(sweep: Sweep) -> str | None:
-    """The fastest cell and why, in a sentence; None where fewer than two cells were timed."""
-    fastest = sweep.fastest
-    if fastest is None:
-        return None
-    rival = fastest.rival
-    rank = "next" if fastest.cell.draft.is_chain == rival.draft.is_chain else "best"
-    kind = f"{rank} {'chain' if rival.draft.is_chain else 'tree'}"
+def fastest_text(fastest: Fastest) -> str:
+    """The fastest cell and why, in a sentence."""
+    mine, rival = fastest.cell.draft, fastest.rival.draft
+    rank = "next" if mine.is_chain == rival.is_chain else "best"
+    kind = f"{rank} {'chain' if rival.is_chain else 'tree'} ({shape_text(rival)})"
     where = "" if fastest.has_interval else " in this one pass"
-    text = f"fastest{where} is {shape_text(fastest.cell.draft)}, {fastest.factor:.2f}x the {kind} "
-    text += f"({shape_text(rival.draft)})"
+    text = f"fastest{where} is {shape_text(mine)}, {fastest.factor:.2f}x the {kind}"
     if fastest.log_factors is None:
         return text
     length, rate, share = fastest.log_factors
@@ -107,20 +100,18 @@ def _shapes(sweep: Sweep, name: str, where: str) -> Table:
         Column(f"against {shape_text(sweep.reference.draft)}", _against, "factor"),
         Column("note", partial(_mark, sweep)),
     )
-    remarks: tuple[str, ...] = ()
-    if sweep.fastest is not None:
-        remarks = (str(fastest_text(sweep)), certainty_text(sweep.fastest))
+    fastest = sweep.fastest
+    remarks = (fastest_text(fastest), certainty_text(fastest)) if fastest else ()
     title = f"Draft shapes ({where})"
     return make_table(columns, sweep.cells, name=name, title=title, remarks=remarks)
 
 
 def _mark(sweep: Sweep, cell: SweptCell) -> str:
     fastest = sweep.fastest
-    marks = []
-    if fastest is not None and cell is fastest.cell:
-        marks.append("fastest")
-    if cell is sweep.reference:
-        marks.append("reference")
-    if fastest is not None and fastest.has_interval and cell in fastest.tied:
-        marks.append("not told apart")
-    return ", ".join(marks)
+    tied = fastest.tied if fastest and fastest.has_interval else ()
+    marks = {
+        "fastest": fastest is not None and cell is fastest.cell,
+        "reference": cell is sweep.reference,
+        "not told apart": cell in tied,
+    }
+    return ", ".join(mark for mark, is_on in marks.items() if is_on)

@@ -27,7 +27,7 @@ from eaglebench.report.phrases import (
     verdict_counts,
 )
 from eaglebench.report.row_tables import RUN_COLUMNS
-from eaglebench.report.rows import Row
+from eaglebench.report.rows import Row, by_cell
 from eaglebench.report.side_by_side import (
     PairedRow,
     TokenText,
@@ -64,8 +64,7 @@ STYLES: Mapping[str, str] = {
 def render_run(document: ReportDocument, console: Console, *, title: str) -> None:
     """Print a table a cell, the differences, tables over the cells, notes, the lines to paste."""
     rows, is_wide = document.rows, console.width >= WIDE
-    for cell_id in dict.fromkeys(row.cell_id for row in rows):
-        of_cell = [row for row in rows if row.cell_id == cell_id]
+    for cell_id, of_cell in by_cell(rows).items():
         columns = _run_columns(is_wide=is_wide)
         _draw(make_table(columns, of_cell, title=f"{title} - {cell_id}"), console)
     console.print(Text(f"{LENGTH}; {BY_POSITION}", style="dim"))

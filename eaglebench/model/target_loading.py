@@ -120,16 +120,15 @@ def _check_accounted(path: Path | str, model: PreTrainedModel, report: Mapping[s
     missing, extra = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
     misshapen = sorted(report["mismatched_keys"])
     sizes: Mapping[str, Tensor] = model.state_dict() if missing else {}
-    faults = [
-        _fault("missing", [_with_size(name, sizes) for name in missing]),
-        _fault("without a place", extra),
-        _fault(
-            "of another shape",
-            [f"{n} {_size(found)}, expected {_size(size)}" for n, found, size in misshapen],
-        ),
-        _fault("not converted", [str(each) for each in report.get("error_msgs", ())]),
-    ]
-    found = [fault for fault in faults if fault]
+    kinds = {
+        "missing": [f"{n} {_size(sizes[n].shape)}" if n in sizes else n for n in missing],
+        "without a place": extra,
+        "of another shape": [
+            f"{n} {_size(own)}, expected {_size(its)}" for n, own, its in misshapen
+        ],
+        "not converted": [str(each) for each in report.get("error_msgs", ())],
+    }
+    found = [f"{kind}: {_first(names)}" for kind, names in kinds.items() if names]
     if found:
         raise CheckpointError(
             f"the weights in {path} are not those that its config.json asks for: "
@@ -138,15 +137,9 @@ def _check_accounted(path: Path | str, model: PreTrainedModel, report: Mapping[s
         )
 
 
-def _fault(kind: str, names: Sequence[str]) -> str:
-    if not names:
-        return ""
+def _first(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{kind}: {', '.join(names[:_MOST_NAMES])}{more}"
-
-
-def _with_size(name: str, sizes: Mapping[str, Tensor]) -> str:
-    return f"{name} {_size(sizes[name].shape)}" if name in sizes else name
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _size(shape: Sequence[int]) -> str:
@@ -160,7 +153,6 @@ def _check_finite(path: Path | str, model: PreTrainedModel) -> None:
     if broken:
         dtype = str(model.dtype).removeprefix("torch.")
         raise CheckpointError(
-            f"the weights in {path} hold NaN or infinite numbers in {dtype}: "
-            f"{_fault('', broken).removeprefix(': ')}",
+            f"the weights in {path} hold NaN or infinite numbers in {dtype}: {_first(broken)}",
             hint="try --dtype float32 or bfloat16; if it stays, the file is damaged",
         )

@@ -41,17 +41,23 @@ def target_id_table(
         )
     table = _whole_numbers(d2t)
     as_offsets, as_ids = draft_ids + table, table
-    are_offsets = not any(_faults(as_offsets, t2d, vocab_size))
     are_ids = not any(_faults(as_ids, t2d, vocab_size))
-    if are_offsets:
-        if t2d is None:
-            _check_filled(as_offsets, vocab_size)
-        is_open = are_ids and not torch.equal(as_offsets, as_ids)
-        warning = _OPEN if is_open else _first_ids_warning(as_offsets, vocab_size)
-        return as_offsets, warning
-    if are_ids:
+    fault = next(_faults(as_offsets, t2d, vocab_size), None)
+    if fault is not None and are_ids:
         return as_ids, "d2t holds absolute ids, not offsets; read as such"
-    raise CheckpointError(next(_faults(as_offsets, t2d, vocab_size)))
+    if fault is not None:
+        raise CheckpointError(fault)
+    are_first = torch.equal(as_offsets, draft_ids) and not is_padding(draft_vocab_size, vocab_size)
+    if are_first and t2d is None:
+        raise CheckpointError(
+            f"d2t sends the head's {draft_vocab_size} ids to the target's first ones of {vocab_size}, "
+            "as a table does that was never filled, and there is no t2d that would confirm it",
+            hint="the mapping belongs to the head; export it again",
+        )
+    warning = None
+    if are_first:  # hardly the most frequent ones, though t2d confirms it
+        warning = f"the head proposes the target's first {draft_vocab_size} ids of {vocab_size}"
+    return as_offsets, _OPEN if are_ids and not torch.equal(as_offsets, as_ids) else warning
 
 
 def written_tables(target_ids: Tensor, vocab_size: int) -> dict[str, Tensor]:
@@ -105,29 +111,6 @@ def _check_without_table(t2d: Tensor | None, draft_vocab_size: int, vocab_size: 
         raise CheckpointError(
             f"the draft has {draft_vocab_size} ids and no d2t, the target {vocab_size}"
         )
-
-
-def _are_first_ids(target_ids: Tensor, vocab_size: int) -> bool:
-    """Whether a table that can't be padding sends every id to itself."""
-    count = len(target_ids)
-    return not is_padding(count, vocab_size) and torch.equal(target_ids, torch.arange(count))
-
-
-def _check_filled(target_ids: Tensor, vocab_size: int) -> None:
-    """Refuse a table of zeros that nothing confirms: it is what an export that forgot it leaves."""
-    if _are_first_ids(target_ids, vocab_size):
-        raise CheckpointError(
-            f"d2t sends the head's {len(target_ids)} ids to the target's first ones of {vocab_size}, as "
-            "a table does that was never filled, and there is no t2d that would confirm it",
-            hint="the mapping belongs to the head; export it again",
-        )
-
-
-def _first_ids_warning(target_ids: Tensor, vocab_size: int) -> str | None:
-    """What deserves a word though `t2d` confirms it: first ids are hardly the most frequent."""
-    if not _are_first_ids(target_ids, vocab_size):
-        return None
-    return f"the head proposes the target's first {len(target_ids)} ids of {vocab_size}"
 
 
 def _whole_numbers(d2t: Tensor) -> Tensor:

@@ -12,9 +12,9 @@ where an earlier one was stopped:
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -61,9 +61,6 @@ from eaglebench.training.trainer import Trainer, load_checkpoint, save_checkpoin
 from eaglebench.training.training_time_test import TrainingTimeTest, measure_acceptance
 from eaglebench.training.writer import ConversationWriter, Openings
 
-_EXAM_GROUP = 8
-"""Held-out conversations computed at a time."""
-
 
 class HeadMaker:
     """Makes one head."""
@@ -98,31 +95,28 @@ class HeadMaker:
         self._write_conversations()
         corpus = self._corpus()
         blueprint, coverage = self._blueprint(corpus)
-        config = blueprint.config
         device = self._target.device
         shelf = Shelf(
             Teacher(self._target, blueprint.aux_layer_ids, blueprint.target_ids),
             self._work / "studies" if self._files.keeps_studies else None,
         )
         exam = TrainingTimeTest(
-            make_rotary(config, device),
+            make_rotary(blueprint.config, device),
             blueprint.target_ids.to(device),
             self._recipe.levels,
             self._target.dtype,
         )
         trainer = Trainer(blueprint.build(self._recipe.seed, device), shelf, exam, self._recipe)
-        held_out = corpus.held_out
-        groups = [held_out[i : i + _EXAM_GROUP] for i in range(0, len(held_out), _EXAM_GROUP)]
-        before = measure_acceptance(trainer.head, exam, shelf, groups)
+        before = measure_acceptance(trainer.head, exam, shelf, corpus.held_out)
         self._train(trainer, corpus)
-        after = measure_acceptance(trainer.head, exam, shelf, groups)
+        after = measure_acceptance(trainer.head, exam, shelf, corpus.held_out)
         report = TrainingReport(
             folder=self._files.out,
             conversations=len(corpus.learned),
             tokens=corpus.num_tokens,
             seen_tokens=trainer.seen_tokens,
             excluded=corpus.num_excluded,
-            held_out=len(held_out),
+            held_out=len(corpus.held_out),
             coverage=coverage,
             before=before,
             after=after,
@@ -185,11 +179,7 @@ class HeadMaker:
         if path.exists():
             trainer.restore(load_checkpoint(path))
         self._listener.stage("updates", self._recipe.updates, trainer.done)
-
-        def keep(state: dict[str, Any]) -> None:
-            save_checkpoint(path, state)
-
-        for update in trainer.train(corpus.learned, keep):
+        for update in trainer.train(corpus.learned, partial(save_checkpoint, path)):
             accepted = update.acceptance.accepted_per_step
             shown = "-" if accepted is None else f"{accepted:.2f}"
             self._listener.advance(1, f"loss {update.loss:.2f}, accepted a step {shown}")

@@ -52,6 +52,10 @@ def soft_cross_entropy(logits: Tensor, wanted: Tensor) -> Tensor:
     return loss
 
 
+_EXAM_GROUP = 8
+"""Conversations computed at a time."""
+
+
 @dataclass(frozen=True, slots=True)
 class LevelScore:
     """One level over a lesson.
@@ -127,9 +131,10 @@ def measure_acceptance(
     head: TrainableHead,
     exam: TrainingTimeTest,
     shelf: Shelf,
-    groups: Sequence[Sequence[Conversation]],
+    conversations: Sequence[Conversation],
 ) -> Acceptance:
-    """Acceptance over conversations, computed group by group."""
+    """Held-out acceptance: what a verify step begun at every position would accept."""
+    groups = [conversations[i : i + _EXAM_GROUP] for i in range(0, len(conversations), _EXAM_GROUP)]
     counts = [count_accepted(exam.run(head, shelf.lesson(group))) for group in groups]
     return Acceptance(
         positions=sum(each.positions for each in counts),

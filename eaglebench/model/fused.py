@@ -27,13 +27,13 @@ def fused_linear(*parts: Any) -> FewRowLinear:
 
 
 def rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary embedding of [num_tokens, num_heads, head_dim] with cos, sin [num_tokens, head_dim].
+    """Rotary embedding of [..., head_dim] with cos and sin, which are broadcast.
 
     The same products and sums as `transformers`: x * cos + rotate_half(x) * sin.
     """
     half = heads.shape[-1] // 2
     rotated = torch.cat([-heads[..., half:], heads[..., :half]], dim=-1)
-    return heads * cos[:, None] + rotated * sin[:, None]
+    return heads * cos + rotated * sin
 
 
 class FusedLayer(nn.Module):
@@ -68,7 +68,7 @@ class FusedLayer(nn.Module):
             raise ValueError("a decoder layer needs rotary embeddings")
         hidden = hidden_states[0]
         cos, sin = position_embeddings
-        hidden = hidden + self._attend(self.input_norm(hidden), cos[0], sin[0])
+        hidden = hidden + self._attend(self.input_norm(hidden), cos[0, :, None], sin[0, :, None])
         gate, up = self.gate_up(self.post_norm(hidden)).chunk(2, dim=-1)
         hidden = hidden + self.down(self.activation(gate) * up)
         batched: Tensor = hidden[None]

@@ -11,6 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from eaglebench.model.fused import rotate
+from eaglebench.model.heads.layer import rms_norm
+
 PastLevel = tuple[Tensor, Tensor]
 
 
@@ -49,8 +52,7 @@ class Norm(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Normed over the last dimension."""
-        weight = self.weight.to(rows.dtype)
-        return F.rms_norm(rows, weight.shape, weight, self._eps)
+        return rms_norm(rows, self.weight.to(rows.dtype), self._eps)
 
 
 class TrainableHead(nn.Module):
@@ -95,8 +97,8 @@ class TrainableHead(nn.Module):
             [batch, length, hidden], the next level's features, not normed.
         """
         x = torch.cat([self.input_layernorm(embedded), self.hidden_norm(features)], dim=-1)
-        query = _rotated(self._heads(self.q_proj(x), self.size.heads), cos, sin)
-        key = _rotated(self._heads(self.k_proj(x), self.size.kv_heads), cos, sin)
+        query = rotate(self._heads(self.q_proj(x), self.size.heads), cos, sin)
+        key = rotate(self._heads(self.k_proj(x), self.size.kv_heads), cos, sin)
         past.append((key, self._heads(self.v_proj(x), self.size.kv_heads)))
         attended = attend_levels(query, past).transpose(1, 2).flatten(2)
         hidden = features + self.o_proj(attended)
@@ -136,9 +138,3 @@ def attend_levels(query: Tensor, past: list[PastLevel]) -> Tensor:
     for level, (_, value) in enumerate(past[1:]):
         out = out + weights[..., length + level, None] * value[:, :, None]
     return out.view(batch, heads, length, width)
-
-
-def _rotated(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    half = heads.shape[-1] // 2
-    turned = torch.cat([-heads[..., half:], heads[..., :half]], dim=-1)
-    return heads * cos + turned * sin

@@ -95,7 +95,7 @@ class HeadLayer:
         heads = linear(inputs, self._qkv, self._qkv_bias).view(count, -1, self.config.head_width)
         rotated = self._norm_heads(heads[:, :num_rotated])
         cos, sin = self._rotary(inputs[None], positions[None])
-        rotated = self._rotate(rotated, cos[0], sin[0])
+        rotated = self._rotate(rotated, cos[0, :, None], sin[0, :, None])
         attended = self.attention(
             rotated[:, :num_heads],
             rotated[:, num_heads:],

@@ -238,8 +238,8 @@ def throughput_text(difference: Difference) -> str:
         shown = cell_text(difference.throughput, "change")
         return shown if shown == NO_VALUE else f"{shown} (no pairs of passes, no interval)"
     shown = cell_text(Interval(ratio.change, ratio.half_width), "change")
-    bare = "" if " +- " in shown else ", no interval"
-    return f"{shown} ({several(ratio.passes, 'pass')}{bare})"
+    is_bare = ratio.half_width is None or not isfinite(ratio.half_width)
+    return f"{shown} ({several(ratio.passes, 'pass')}{', no interval' * is_bare})"
 
 
 def split_text(difference: Difference) -> str | None:

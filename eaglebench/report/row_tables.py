@@ -12,7 +12,6 @@ from eaglebench.report.phrases import (
     COMPARED,
     LEADS,
     NO_VALUE,
-    Value,
     leads_text,
     questions_answered,
     row_verdict,
@@ -196,11 +195,11 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _shown(value: Any) -> Value:
+def _shown(value: Any) -> str | None:
     if value is None or value in ("", [], {}, ()):
         return None
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ", ".join(str(_shown(entry) or NO_VALUE) for entry in value)
+        return ", ".join(_shown(entry) or NO_VALUE for entry in value)
     return str(value)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf, nan
 
 import pytest
 
@@ -11,8 +12,10 @@ from eaglebench.records.observation import VerifyStep
 from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.charts import chart_data
 from eaglebench.report.judgement_table import findings_table
+from eaglebench.report.phrases import FORMS, Interval, Value, cell_text
 from eaglebench.report.row_tables import RUN_COLUMNS, facts_table, partings_table, runs_table
 from eaglebench.report.rows import Row, make_rows
+from eaglebench.report.table import Column
 from eaglebench.stats.throughput import RatioEstimate
 from tests.html_documents import TAU, make_document, make_run
 
@@ -21,6 +24,45 @@ from tests.html_documents import TAU, make_document, make_run
 def run(tmp_path_factory: pytest.TempPathFactory) -> MeasuredRun:
     """One scripted run for all tests: they only read it."""
     return make_run(tmp_path_factory.mktemp("html"))
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        *((None, form, "-") for form in FORMS),
+        *((value, "ratio", "-") for value in (inf, -inf, nan)),
+        ("words", "text", "words"),
+        ("", "text", ""),
+        (0, "count", "0"),
+        (3, "signed", "+3"),
+        (2.3456, "ratio", "2.346"),
+        (1234567, "exact", "1234567"),
+        (2.5, "exact", "2.5000"),
+        (1.5, "factor", "1.500x"),
+        (-0.00001, "change", "+0.00%"),
+        (0.00001, "p", "< 0.0001"),
+        (0.0625, "p", "0.0625"),
+        ((0.9, 0.5), "brief", "0.90 0.50"),
+        ((), "brief", "-"),
+        (Interval(0.02, 0.01), "change", "+2.00% +- 1.00%"),
+        (Interval(84.0, 0.015), "brief", "84.00 +- 1.5%"),
+        (Interval(84.0, None), "brief", "84.00"),
+        (Interval(None, 0.01), "brief", "-"),
+    ],
+)
+def test_a_value_is_spelled_by_its_form(value: Value, form: str, text: str) -> None:
+    """The same in every table; what was not measured is a dash, and 0 is a number."""
+    assert cell_text(value, form) == text
+
+
+def test_a_value_is_read_by_its_name(run: MeasuredRun) -> None:
+    """A missing part is not measured; a name that nothing has is an error, not a dash."""
+    baseline = next(row for row in make_document(run).rows if row.arm == "no-cache")
+
+    assert Column("x", "difference.ratio.change").of(baseline) is None
+    assert Column("x", "counts.verify_steps").of(baseline) == baseline.counts.verify_steps
+    with pytest.raises(AttributeError):
+        Column("x", "counts.verifysteps").of(baseline)
 
 
 def test_long_lists_of_questions_are_counted() -> None:

@@ -58,13 +58,17 @@ class PrefixHit:
 class PrefixLock:
     """A receipt for a locked prefix; gives back exactly once.
 
-    `window_pages` are the pages at its end whose window pages are pinned as well; `place` is the
-    cache's own note of what is locked.
+    Attributes:
+        place: the cache's own note of what is locked.
+        window_pages: the pages at its end whose window pages are pinned as well.
+        is_unused_hit: whether it is of a hit that nobody has gone on from yet.
+        is_spent: whether it was given back.
     """
 
     place: object
     window_pages: NDArray[np.int32] = field(default_factory=lambda: NO_PAGES)
-    is_spent: bool = field(default=False)
+    is_unused_hit: bool = False
+    is_spent: bool = False
 
     def spend(self) -> object:
         """Use the receipt up; returns its place.
@@ -126,7 +130,10 @@ class PrefixCache(Protocol):
     def checkpoint(
         self, *, key: PrefixKey, table: BlockTable, tree_owned_slots: int, lock: PrefixLock
     ) -> tuple[int, PrefixLock]:
-        """Take over settled pages of a request.
+        """Take over settled pages of a request, few or none.
+
+        The first one under a lock says that the hit was used: a request that waits for room asks
+        again and again, and has hit nothing.
 
         Args:
             key: settled units from position 0 on; floored to the page here.

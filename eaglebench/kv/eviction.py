@@ -25,7 +25,7 @@ class Use:
     Attributes:
         last_used: time of the last use; times are counts of uses, not a clock.
         born: time it came in; 0 while it is not there.
-        hits: hits taken from it since.
+        hits: hits since then that a request went on from.
         is_queued: whether it waits in the queue.
     """
 

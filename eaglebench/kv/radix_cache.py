@@ -75,12 +75,16 @@ class RadixCache:
         """Protect a hit from eviction until the receipt is given back."""
         if not isinstance(hit.place, Match):
             raise InvariantError("a hit of another cache can't be locked")
-        node = self.tree.end_of(hit.place)
-        lock = self._lock(node, hit.pages)
-        self.tree.count_hit(node)
-        if self.residency is not None:
-            self.residency.count_hit(node, len(lock.window_pages))
+        lock = self._lock(self.tree.end_of(hit.place), hit.pages)
+        lock.is_unused_hit = True
         return lock
+
+    def _count_hit(self, lock: PrefixLock) -> None:
+        if isinstance(lock.place, Node) and lock.is_unused_hit:
+            lock.is_unused_hit = False
+            self.tree.count_hit(lock.place)
+            if self.residency is not None:
+                self.residency.count_hit(lock.place, len(lock.window_pages))
 
     def _lock(self, node: Node, pages: NDArray[np.int32]) -> PrefixLock:
         self.tree.lock(node)
@@ -107,6 +111,7 @@ class RadixCache:
         self, *, key: PrefixKey, table: BlockTable, tree_owned_slots: int, lock: PrefixLock
     ) -> tuple[int, PrefixLock]:
         """Hand settled pages of a request to the tree."""
+        self._count_hit(lock)
         settled = key.page_aligned(self.geometry)
         if settled.num_units <= tree_owned_slots:
             return tree_owned_slots, lock

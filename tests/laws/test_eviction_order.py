@@ -185,11 +185,12 @@ class Books:
         found = path[: len(hit.pages)]
         lock = self.cache.lock(hit)
         self.slow.cut(found)
-        self._lock(found, lock, hits=1)
+        self._lock(found, lock)
         taken = self.pages.allocate(len(path) - len(found))
         if taken is None or not len(taken):
-            self.held.append((found, lock))
+            self.held.append((found, lock))  # it waits, and has hit nothing
             return
+        self._count_hit(found, lock)
         num_present = self.slow.match(path)
         revives = not all(self.live(path[:num_present])[len(found) :])
         table = BlockTable(self.geometry)
@@ -205,19 +206,20 @@ class Books:
             if revives:
                 self.slow.touch_windows(path, len(path))
             self.slow.touch_windows(path, len(path) - num_present)
-        self._lock(path, lock, hits=0)
+        self._lock(path, lock)
         self.slow.locks.remove(found)
         self.held.append((path, lock))
 
-    def _lock(self, path: Path, lock: PrefixLock, hits: int) -> None:
-        num_pinned = len(lock.window_pages)
+    def _lock(self, path: Path, lock: PrefixLock) -> None:
         self.slow.locks.append(path)
-        for edge in self.slow.holders(path, len(path)):
-            edge.tree.hits += hits
         if self.cache.residency is not None:
-            self.slow.touch_windows(path, num_pinned)
-            for edge in self.slow.holders(path, num_pinned):
-                edge.window.hits += hits
+            self.slow.touch_windows(path, len(lock.window_pages))
+
+    def _count_hit(self, path: Path, lock: PrefixLock) -> None:
+        for edge in self.slow.holders(path, len(path)):
+            edge.tree.hits += 1
+        for edge in self.slow.holders(path, len(lock.window_pages)):
+            edge.window.hits += 1
 
     def finish(self, which: int) -> None:
         """A request ends."""

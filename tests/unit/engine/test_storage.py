@@ -5,6 +5,7 @@ import pytest
 
 from eaglebench.engine.policy import EnginePolicy
 from eaglebench.errors import InvariantError, UsageError
+from eaglebench.kv.radix_cache import RadixCache
 from eaglebench.kv.window import PagePairAllocator
 from eaglebench.records.knobs import EngineKnobs
 from tests.dry_engine import TOKEN, DryEngine, tokens_of
@@ -218,3 +219,22 @@ def test_a_long_prompt_fits_a_small_window_pool_chunk_by_chunk() -> None:
     chunked.add("r", tokens_of(60))
     (row,) = chunked.step().prefill
     assert (row.start, row.end) == (0, 8)
+
+
+def test_who_waits_for_room_has_hit_nothing() -> None:
+    """It asks anew in every step; the hit counts once, when it goes on from it."""
+    engine = make_engine(16, max_total_tokens=96, parallel=2, eviction_policy="lfu")
+    engine.add("donor", tokens_of(33), 1)
+    engine.step()
+    cache = engine.storage.cache
+    assert isinstance(cache, RadixCache)
+    (node,) = cache.tree.nodes()
+    engine.add("long", tokens_of(40, seed=1), 12)
+    engine.step()
+    engine.add("waits", (*tokens_of(33), *tokens_of(20, seed=2)), 1)
+    hits = []
+    while len(engine.ended) < 3:
+        engine.step()
+        hits.append(node.use.hits)
+
+    assert (hits[0], hits[-1], len(hits) > 5) == (0, 1, True)

@@ -69,9 +69,16 @@ class Hybrid:
         return self.cache.lookup(self.make_key(tokens), 10_000).num_slots
 
     def hit(self, tokens: list[int]) -> None:
-        """A request that takes the longest hit and ends."""
-        hit = self.cache.lookup(self.make_key(tokens), 10_000)
-        self.cache.unlock(self.cache.lock(hit))
+        """A request that goes on from the longest hit and ends."""
+        key = self.make_key(tokens)
+        hit = self.cache.lookup(key, 10_000)
+        table = BlockTable(self.cache.geometry)
+        table.append(hit.pages)
+        lock = self.cache.lock(hit)
+        _, lock = self.cache.checkpoint(
+            key=key, table=table, tree_owned_slots=hit.num_slots, lock=lock
+        )
+        self.cache.unlock(lock)
 
     def free(self) -> tuple[int, int]:
         """Free pages of both pools."""

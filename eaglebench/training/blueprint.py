@@ -23,7 +23,7 @@ from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
 from eaglebench.model.vocabulary import written_tables
 from eaglebench.training.recipe import TrainingRecipe
-from eaglebench.training.trainable import HeadSize, TrainableHead
+from eaglebench.training.trainable import TrainableHead
 
 _BLOCKS = {
     "": ("fc", "norm", "lm_head"),
@@ -60,19 +60,8 @@ class Blueprint:
 
     def build(self, seed: int, device: torch.device) -> TrainableHead:
         """The head, float32."""
-        config = self.config
         torch.manual_seed(seed)
-        size = HeadSize(
-            hidden=config.hidden_size,
-            mlp=config.intermediate_size,
-            heads=config.num_attention_heads,
-            kv_heads=config.num_kv_heads,
-            head_dim=config.head_width,
-            num_aux=len(self.aux_layer_ids),
-            vocab=len(self.target_ids),
-            eps=config.rms_norm_eps,
-        )
-        head = TrainableHead(size)
+        head = TrainableHead(self.config, len(self.aux_layer_ids), len(self.target_ids))
         if self.tensors is not None:
             head.load_state_dict(self.tensors)
         return head.to(device)

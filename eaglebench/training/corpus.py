@@ -26,25 +26,17 @@ class OverlapFilter:
 
     def __init__(self, excluded: Iterable[str], num_words: int) -> None:
         self._num_words = num_words
-        self._grams: set[tuple[str, ...]] = set()
-        for text in excluded:
-            self._grams.update(_grams(_words(text), num_words))
+        self._grams = {gram for text in excluded for gram in _grams(text, num_words)}
 
     def shared(self, text: str) -> str | None:
         """The first words that `text` has in common with an excluded text; None if none."""
-        for gram in _grams(_words(text), self._num_words):
-            if gram in self._grams:
-                return " ".join(gram)
-        return None
+        shared = (gram for gram in _grams(text, self._num_words) if gram in self._grams)
+        return next((" ".join(gram) for gram in shared), None)
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
-
-
-def _grams(words: list[str], num_words: int) -> Iterable[tuple[str, ...]]:
-    shifted = (words[start:] for start in range(num_words))
-    return zip(*shifted, strict=False)
+def _grams(text: str, num_words: int) -> Iterable[tuple[str, ...]]:
+    words = _WORD.findall(text.lower())
+    return zip(*(words[start:] for start in range(num_words)), strict=False)
 
 
 _BUCKET = 64

@@ -5,41 +5,15 @@ when it proposes: level k sees the level-0 keys of all earlier positions and one
 each level since (training-time test of EAGLE-3, arXiv:2503.01840).
 """
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from eaglebench.model.fused import rotate
+from eaglebench.model.heads.config import HeadConfig
 from eaglebench.model.heads.layer import rms_norm
 
 PastLevel = tuple[Tensor, Tensor]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadSize:
-    """Shape of a head.
-
-    Attributes:
-        hidden: width of hidden states, the target's.
-        mlp: width inside the MLP.
-        heads: query heads.
-        kv_heads: KV heads; a divisor of `heads`.
-        head_dim: width of one head.
-        num_aux: states of the target that make up the features.
-        vocab: tokens that can be proposed.
-        eps: of the norms.
-    """
-
-    hidden: int
-    mlp: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    num_aux: int
-    vocab: int
-    eps: float = 1e-5
 
 
 class Norm(nn.Module):
@@ -58,23 +32,26 @@ class Norm(nn.Module):
 class TrainableHead(nn.Module):
     """Parameters are called as in the published checkpoints, less the layer's prefixes."""
 
-    def __init__(self, size: HeadSize) -> None:
+    def __init__(self, config: HeadConfig, num_aux: int, num_proposed: int) -> None:
+        """A head over features of `num_aux` states, for so many tokens that can be proposed."""
         super().__init__()
-        self.size = size
-        hidden, width = size.hidden, size.head_dim
-        self.fc = nn.Linear(size.num_aux * hidden, hidden, bias=False)
-        self.input_layernorm = Norm(hidden, size.eps)
-        self.hidden_norm = Norm(hidden, size.eps)
-        self.post_attention_layernorm = Norm(hidden, size.eps)
-        self.norm = Norm(hidden, size.eps)
-        self.q_proj = nn.Linear(2 * hidden, size.heads * width, bias=False)
-        self.k_proj = nn.Linear(2 * hidden, size.kv_heads * width, bias=False)
-        self.v_proj = nn.Linear(2 * hidden, size.kv_heads * width, bias=False)
-        self.o_proj = nn.Linear(size.heads * width, hidden, bias=False)
-        self.gate_proj = nn.Linear(hidden, size.mlp, bias=False)
-        self.up_proj = nn.Linear(hidden, size.mlp, bias=False)
-        self.down_proj = nn.Linear(size.mlp, hidden, bias=False)
-        self.lm_head = nn.Linear(hidden, size.vocab, bias=False)
+        self.config = config
+        hidden, eps = config.hidden_size, config.rms_norm_eps
+        queries = config.num_attention_heads * config.head_width
+        kept = config.num_kv_heads * config.head_width
+        self.fc = nn.Linear(num_aux * hidden, hidden, bias=False)
+        self.input_layernorm = Norm(hidden, eps)
+        self.hidden_norm = Norm(hidden, eps)
+        self.post_attention_layernorm = Norm(hidden, eps)
+        self.norm = Norm(hidden, eps)
+        self.q_proj = nn.Linear(2 * hidden, queries, bias=False)
+        self.k_proj = nn.Linear(2 * hidden, kept, bias=False)
+        self.v_proj = nn.Linear(2 * hidden, kept, bias=False)
+        self.o_proj = nn.Linear(queries, hidden, bias=False)
+        self.gate_proj = nn.Linear(hidden, config.intermediate_size, bias=False)
+        self.up_proj = nn.Linear(hidden, config.intermediate_size, bias=False)
+        self.down_proj = nn.Linear(config.intermediate_size, hidden, bias=False)
+        self.lm_head = nn.Linear(hidden, num_proposed, bias=False)
 
     def step(
         self,
@@ -97,18 +74,19 @@ class TrainableHead(nn.Module):
             [batch, length, hidden], the next level's features, not normed.
         """
         x = torch.cat([self.input_layernorm(embedded), self.hidden_norm(features)], dim=-1)
-        query = rotate(self._heads(self.q_proj(x), self.size.heads), cos, sin)
-        key = rotate(self._heads(self.k_proj(x), self.size.kv_heads), cos, sin)
-        past.append((key, self._heads(self.v_proj(x), self.size.kv_heads)))
+        query = rotate(self._heads(self.q_proj(x)), cos, sin)
+        key = rotate(self._heads(self.k_proj(x)), cos, sin)
+        past.append((key, self._heads(self.v_proj(x))))
         attended = attend_levels(query, past).transpose(1, 2).flatten(2)
         hidden = features + self.o_proj(attended)
         y = self.post_attention_layernorm(hidden)
         out: Tensor = hidden + self.down_proj(F.silu(self.gate_proj(y)) * self.up_proj(y))
         return out
 
-    def _heads(self, rows: Tensor, heads: int) -> Tensor:
+    def _heads(self, rows: Tensor) -> Tensor:
+        """[batch, heads, length, head_dim] of [batch, length, heads * head_dim]."""
         batch, length, _ = rows.shape
-        return rows.view(batch, length, heads, self.size.head_dim).transpose(1, 2)
+        return rows.view(batch, length, -1, self.config.head_width).transpose(1, 2)
 
 
 def attend_levels(query: Tensor, past: list[PastLevel]) -> Tensor:

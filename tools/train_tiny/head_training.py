@@ -7,12 +7,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
+from eaglebench.model.heads.config import HeadConfig
 from eaglebench.training.optimizer import Optimizers
-from eaglebench.training.trainable import HeadSize, PastLevel, TrainableHead
+from eaglebench.training.trainable import PastLevel, TrainableHead
 from tools.train_tiny.batches import make_batch
 from tools.train_tiny.rates import RATES
 from tools.train_tiny.target import HEADS, HIDDEN, KV_HEADS, MLP
-from tools.train_tiny.tokens import DRAFT_TOKEN_IDS
+from tools.train_tiny.tokens import DRAFT_TOKEN_IDS, VOCAB_SIZE
 
 AUX_LAYER_IDS = (1, 2, 3)
 NUM_LEVELS = 2
@@ -23,16 +24,15 @@ DECAY = 0.3
 def make_head(seed: int) -> TrainableHead:
     """An untrained head."""
     torch.manual_seed(seed)
-    size = HeadSize(
-        hidden=HIDDEN,
-        mlp=MLP,
-        heads=HEADS,
-        kv_heads=KV_HEADS,
-        head_dim=HIDDEN // HEADS,
-        num_aux=len(AUX_LAYER_IDS),
-        vocab=len(DRAFT_TOKEN_IDS),
+    config = HeadConfig(
+        hidden_size=HIDDEN,
+        intermediate_size=MLP,
+        num_attention_heads=HEADS,
+        num_key_value_heads=KV_HEADS,
+        vocab_size=VOCAB_SIZE,
+        rms_norm_eps=1e-5,
     )
-    return TrainableHead(size)
+    return TrainableHead(config, len(AUX_LAYER_IDS), len(DRAFT_TOKEN_IDS))
 
 
 def train_head(

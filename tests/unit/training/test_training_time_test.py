@@ -41,8 +41,13 @@ def plain(head: TrainableHead) -> PlainHead:
     for name, tensor in head.state_dict().items():
         module = name.split(".", maxsplit=1)[0]
         weights[f"{blocks[module]}.{name}" if module in blocks else name] = tensor
-    size = head.size
-    return PlainHead(weights, heads=size.heads, kv_heads=size.kv_heads, width=size.head_dim)
+    config = head.config
+    return PlainHead(
+        weights,
+        heads=config.num_attention_heads,
+        kv_heads=config.num_kv_heads,
+        width=config.head_width,
+    )
 
 
 def propose(head: TrainableHead, lesson: Lesson, row: int, slot: int) -> list[Tensor]:
@@ -51,7 +56,7 @@ def propose(head: TrainableHead, lesson: Lesson, row: int, slot: int) -> list[Te
     What stands behind the slot is fed the hidden state of the level before, as when it proposes.
     """
     cold = plain(head)
-    width = head.size.hidden
+    width = head.config.hidden_size
     aux = list(torch.split(lesson.aux[row, : slot + 1], width, dim=-1))
     features = cold.fuse3(aux)
     logits = []
@@ -103,7 +108,8 @@ def test_the_trained_head_is_right_more_often_than_a_drawn_one() -> None:
     head, shelf, exam = shipped()
     lesson = shelf.lesson(CONVERSATIONS)
     drawn = blueprint_of(TINY_HEAD, tiny_models().target)
-    stranger = TrainableHead(drawn.build(0, torch.device("cpu")).size).double()
+    drawn.build(0, torch.device("cpu"))
+    stranger = TrainableHead(drawn.config, len(drawn.aux_layer_ids), len(drawn.target_ids)).double()
     with torch.no_grad():
         trained = count_accepted(exam.run(head, lesson))
         untrained = count_accepted(exam.run(stranger, lesson))
@@ -154,7 +160,7 @@ def test_levels_append_their_keys() -> None:
     lesson = shelf.lesson(CONVERSATIONS)
     past: list[PastLevel] = []
     features = head.fc(lesson.aux)
-    ones = torch.ones(1, 1, lesson.ids.shape[1], head.size.head_dim, dtype=torch.float64)
+    ones = torch.ones(1, 1, lesson.ids.shape[1], head.config.head_width, dtype=torch.float64)
     head.step(lesson.embedded, features, ones, ones, past)
 
-    assert [key.shape[1] for key, _ in past] == [head.size.kv_heads]
+    assert [key.shape[1] for key, _ in past] == [head.config.num_kv_heads]

@@ -250,6 +250,18 @@ def test_a_counter_that_an_older_version_lacks_was_not_measured(tmp_path: Path) 
     assert Counters.total(turn.counters for turn in folder.turns()).accepted is None
 
 
+def test_a_knob_that_an_older_version_lacks_stood_where_it_stands_unsaid(tmp_path: Path) -> None:
+    """What went first before it could be chosen is what goes first by default."""
+    folder = make_run(tmp_path)
+    path = folder.path / "requests.jsonl"
+    knobs = json.loads(path.read_text().splitlines()[-1])["knobs"]
+    assert knobs.pop("eviction_policy") == "lru"
+    before = folder.turns()
+    edit_last_line(path, {"knobs": knobs})
+
+    assert folder.turns() == before
+
+
 def test_a_counter_of_a_newer_version_is_named_and_left_out(tmp_path: Path) -> None:
     """The others are read."""
     folder = make_run(tmp_path)

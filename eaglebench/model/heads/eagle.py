@@ -58,7 +58,9 @@ from eaglebench.model.target import Target
 
 
 class _EagleHead:
-    """What both kinds have."""
+    """What both kinds have; implements `DraftHead`."""
+
+    algorithm: Algorithm
 
     def __init__(self, published: PublishedHead, target: Target, report: LoadReport) -> None:
         weights = on_target(published.placed.tensors, target)
@@ -73,31 +75,15 @@ class _EagleHead:
         self._fc, self._fc_bias = weights.get("fc.weight"), weights.get("fc.bias")
         self._embedding = weights.get(EMBEDDING, target.embedding.weight)
         self._lm_head = weights.get(LM_HEAD)
+        self.draft_vocab_size = target.vocab_size if self._lm_head is None else len(self._lm_head)
 
     def make_pool(self, num_slots: int, fill: float = 0.0) -> KVPool:
         """A pool for the head's one layer, over the same slot ids as the target's."""
         return self.layer.make_pool(num_slots, fill)
 
-    def _project(self, hidden: Tensor) -> Tensor:
-        """[num_rows, draft_vocab] by its own lm_head, or by the target's."""
-        if self._lm_head is None:
-            return self.target.lm_head_logits(hidden)
-        return linear(hidden, self._lm_head)
-
-
-class Eagle1Head(_EagleHead):
-    """A loaded EAGLE-1 or EAGLE-2 head; implements `DraftHead`."""
-
-    algorithm = Algorithm.EAGLE
-
-    @property
-    def draft_vocab_size(self) -> int:
-        """Columns of its logits."""
-        return self.target.vocab_size if self._lm_head is None else len(self._lm_head)
-
     @torch.inference_mode()
     def fuse(self, aux: Tensor) -> Tensor:
-        """The target's state as it is."""
+        """Features [num_tokens, hidden] from the target's [num_tokens, num_aux * hidden]."""
         return aux
 
     @torch.inference_mode()
@@ -110,23 +96,46 @@ class Eagle1Head(_EagleHead):
         pool: KVPool,
     ) -> Tensor:
         """Hidden states [num_tokens, hidden]; see `DraftHead.forward`."""
-        embedded = F.embedding(token_ids, self._embedding)
-        joined = torch.cat([embedded, features], dim=-1)
-        inputs = linear(joined, self._weights["fc.weight"], self._fc_bias)
-        return self.layer.forward(inputs, inputs, positions, layout, pool)
+        inputs, residual = self._inputs(F.embedding(token_ids, self._embedding), features)
+        return self._features(self.layer.forward(inputs, residual, positions, layout, pool))
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:
-        """[num_rows, vocab] logits of hidden states that `forward` returned."""
-        return self._project(hidden)
+        """[num_rows, draft_vocab] logits of hidden states that `forward` returned."""
+        normed = self._in_front_of_lm_head(hidden)
+        if self._lm_head is None:
+            return self.target.lm_head_logits(normed)
+        return linear(normed, self._lm_head)
 
     def target_ids(self, draft_ids: Tensor) -> Tensor:
-        """The ids themselves: the vocabulary is the target's."""
+        """Target ids [n] of draft ids [n]: themselves where the vocabulary is the target's."""
         return draft_ids
+
+    def _inputs(self, embedded: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+        """What the layer attends to, and what that is added to."""
+        raise NotImplementedError
+
+    def _features(self, hidden: Tensor) -> Tensor:
+        """The next level's features."""
+        return hidden
+
+    def _in_front_of_lm_head(self, hidden: Tensor) -> Tensor:
+        return hidden
+
+
+class Eagle1Head(_EagleHead):
+    """A loaded EAGLE-1 or EAGLE-2 head; its features are the target's state as it is."""
+
+    algorithm = Algorithm.EAGLE
+
+    def _inputs(self, embedded: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+        joined = torch.cat([embedded, features], dim=-1)
+        inputs = linear(joined, self._weights["fc.weight"], self._fc_bias)
+        return inputs, inputs
 
 
 class Eagle3Head(_EagleHead):
-    """A loaded EAGLE-3 head; implements `DraftHead`."""
+    """A loaded EAGLE-3 head."""
 
     algorithm = Algorithm.EAGLE3
 
@@ -148,9 +157,6 @@ class Eagle3Head(_EagleHead):
         if config.tie_word_embeddings and self._lm_head is None:
             self._lm_head = self._embedding
 
-    def _normed(self, rows: Tensor, weight: Tensor) -> Tensor:
-        return rms_norm(rows, weight, self.config.rms_norm_eps)
-
     @torch.inference_mode()
     def fuse(self, aux: Tensor) -> Tensor:
         """Features [num_tokens, hidden] from the target's [num_tokens, num_aux * hidden]."""
@@ -161,28 +167,20 @@ class Eagle3Head(_EagleHead):
             aux = torch.cat(list(map(self._normed, parts, self._state_norms)), dim=-1)
         return aux if self._fc is None else linear(aux, self._fc, self._fc_bias)
 
-    @torch.inference_mode()
-    def forward(
-        self,
-        token_ids: Tensor,
-        features: Tensor,
-        positions: Tensor,
-        layout: AttentionLayout,
-        pool: KVPool,
-    ) -> Tensor:
-        """Hidden states [num_tokens, hidden]; see `DraftHead.forward`."""
-        embedded = F.embedding(token_ids, self._embedding)
+    def target_ids(self, draft_ids: Tensor) -> Tensor:
+        """Target ids [n] of draft ids [n], by `d2t`."""
+        return self._target_ids.index_select(0, draft_ids)
+
+    def _inputs(self, embedded: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         normed = self._normed(features, self._feature_norm)
         inputs = torch.cat([self._normed(embedded, self._token_norm), normed], dim=-1)
-        residual = normed if self.config.norm_before_residual else features
-        hidden = self.layer.forward(inputs, residual, positions, layout, pool)
+        return inputs, normed if self.config.norm_before_residual else features
+
+    def _features(self, hidden: Tensor) -> Tensor:
         return self._normed(hidden, self._norm) if self._feeds_normed else hidden
 
-    @torch.inference_mode()
-    def logits(self, hidden: Tensor) -> Tensor:
-        """[num_rows, draft_vocab] logits of hidden states that `forward` returned."""
-        return self._project(hidden if self._feeds_normed else self._normed(hidden, self._norm))
+    def _in_front_of_lm_head(self, hidden: Tensor) -> Tensor:
+        return hidden if self._feeds_normed else self._normed(hidden, self._norm)
 
-    def target_ids(self, draft_ids: Tensor) -> Tensor:
-        """Target ids [n] of draft ids [n]."""
-        return self._target_ids.index_select(0, draft_ids)
+    def _normed(self, rows: Tensor, weight: Tensor) -> Tensor:
+        return rms_norm(rows, weight, self.config.rms_norm_eps)

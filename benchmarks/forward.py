@@ -22,7 +22,8 @@ import eaglebench
 from eaglebench.assets.cache import cache_root
 from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import load_head
+from eaglebench.model.heads.loading import make_head
+from eaglebench.model.heads.published import read_published
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 
@@ -101,7 +102,7 @@ def measure(model: Path, dtype: torch.dtype, rounds: int) -> dict[str, float]:
     generate = make_generate(model, dtype)
     target = Target.load(model, dtype=dtype, device=CPU)
     calls = {f"forward {n}": make_forward(target, n) for n in (1, 3, 4, 8)}
-    calls["verify 3"] = make_verify(target, load_head(HEAD, target))
+    calls["verify 3"] = make_verify(target, make_head(read_published(HEAD), target))
     times: dict[str, list[float]] = {name: [] for name in ("generate token", *calls)}
     for call in calls.values():
         call()

@@ -13,12 +13,12 @@ from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.engine.stopping import StopRule
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.records.observation import RequestObservation
 from tests.fake_clock import FakeClock
+from tests.loaded_heads import load_head
 
 TINY = Path(eaglebench.__file__).parent / "data" / "tiny"
 TINY_HEAD = Path(eaglebench.__file__).parent / "data" / "tiny-eagle3"

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from eaglebench.engine.models import Models
 from eaglebench.model.attention_layout import make_layout
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from tests.engines import make_request, make_rule, tiny_models
+from tests.loaded_heads import load_head
 from tests.prompts import question_prompts
 from tests.slow_oracle import greedy_decode
 

@@ -23,12 +23,12 @@ from eaglebench.kv.pool import KVPool
 from eaglebench.kv.tables import BlockTable
 from eaglebench.model.attention_layout import AttentionLayout, make_layout
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.spec.drafter import ExtendRow
 from eaglebench.spec.tree import TreeGrowth
 from eaglebench.spec.tree_drafter import TreeDrafter
 from tests.engines import CPU, TINY_HEAD, hybrid_models, tiny_models
+from tests.loaded_heads import load_head
 
 
 class LinearRun:

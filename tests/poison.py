@@ -9,9 +9,9 @@ from eaglebench.engine.models import Models
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 from tests.engines import TINY, TINY_HEAD
+from tests.loaded_heads import load_head
 
 
 class PoisonedHead:

@@ -10,7 +10,6 @@ import torch
 
 from eaglebench.engine.models import Models
 from eaglebench.model.heads.format import Algorithm
-from eaglebench.model.heads.loading import load_head
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.observation import RequestObservation
 from tests.engines import (
@@ -23,6 +22,7 @@ from tests.engines import (
     tiny_models,
 )
 from tests.linear_head import linear_models
+from tests.loaded_heads import load_head
 from tests.prompts import shared_prefix_prompts
 from tests.slow_oracle import cold_draft_pool, greedy_decode
 

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from eaglebench.engine.models import Models
 from eaglebench.model.attention_layout import make_layout
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from eaglebench.records.observation import RequestObservation
 from tests.engines import TINY_HEAD, make_engine, make_knobs, make_request, run_all, tiny_models
 from tests.head_runs import read_against
+from tests.loaded_heads import load_head
 from tests.plain_reading import PlainRead
 from tests.prompts import shared_prefix_prompts
 

@@ -17,13 +17,13 @@ from transformers import PreTrainedModel
 
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target, TargetOutput
 from eaglebench.records.observation import RequestObservation
 from eaglebench.spec.proposal import ROOT, Proposal
 from tests.checkpoints import publish_eagle1
 from tests.engines import make_engine, make_knobs, make_request
 from tests.hybrids import FAMILIES, WINDOW, make_hybrid
+from tests.loaded_heads import load_head
 
 VOCAB = 12
 """So small that a random head is right now and then."""

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, example, given, settings
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
-from eaglebench.model.heads.loading import load_head
 from eaglebench.records.observation import RequestObservation
 from eaglebench.spec.shape import DraftShape
 from tests.engines import TINY_HEAD, make_engine, make_knobs, make_request, make_rule, tiny_models
+from tests.loaded_heads import load_head
 from tests.prompts import shared_prefix_prompts
 from tests.slow_oracle import greedy_decode
 

@@ -15,12 +15,12 @@ import torch
 from eaglebench.engine.engine import Engine
 from eaglebench.engine.models import Models
 from eaglebench.kv.window import PagePairAllocator, slots_in_front
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target, TargetOutput
 from eaglebench.records.knobs import EngineKnobs
 from tests.checkpoints import publish_eagle1
 from tests.engines import make_engine, make_knobs, make_request
 from tests.hybrids import make_hybrid
+from tests.loaded_heads import load_head
 
 CONTEXT, NUM_NEW, CHUNK, VOCAB = 4096, 100, 256, 12
 SHAPES = {"chain": (3, 1, 4), "tree": (3, 3, 10)}

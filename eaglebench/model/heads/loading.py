@@ -1,8 +1,6 @@
 """From a folder and a target to a head that runs."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.aux_layers import resolve_aux_layers
@@ -12,36 +10,11 @@ from eaglebench.model.heads.fit import facts_of, fit_to
 from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.head import TARGETS_EMBEDDINGS, DraftHead, LoadReport
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
-from eaglebench.model.heads.published import PublishedHead, read_published
+from eaglebench.model.heads.published import PublishedHead
 from eaglebench.model.target import Target
 
 TARGETS_LM_HEAD = "the target's lm_head"
 TIED = "the embeddings, as tie_word_embeddings asks"
-
-
-def load_head(
-    path: Path | str,
-    target: Target,
-    *,
-    algorithm: str | None = None,
-    aux_layer_ids: Sequence[int] | None = None,
-    draft_config: Mapping[str, Any] | None = None,
-) -> DraftHead:
-    """Load a head of any published format; dtype, device and attention follow the target.
-
-    `algorithm` refuses a head of another kind, `aux_layer_ids` and `draft_config` say otherwise than
-    its config which states feed it and what its fields are.
-
-    Raises:
-        CheckpointError: the checkpoint is incomplete, holds tensors without a place, is of another
-            kind than asked for, or does not fit the target; the message names both sides.
-    """
-    return make_head(
-        read_published(path, draft_config),
-        target,
-        algorithm=algorithm,
-        aux_layer_ids=aux_layer_ids,
-    )
 
 
 def make_head(
@@ -51,10 +24,14 @@ def make_head(
     algorithm: str | None = None,
     aux_layer_ids: Sequence[int] | None = None,
 ) -> DraftHead:
-    """The head that was read, over its target; see `load_head`.
+    """The head that was read, over its target; dtype, device and attention follow the target.
+
+    `algorithm` refuses a head of another kind; `aux_layer_ids` says otherwise than its config which
+    states feed it.
 
     Raises:
-        CheckpointError: it is of another kind than asked for, or does not fit the target.
+        CheckpointError: it is of another kind than asked for, or does not fit the target; the
+            message names both sides.
     """
     _check_algorithm(published, algorithm)
     aux = resolve_aux_layers(

@@ -15,7 +15,6 @@ from eaglebench.model.checkpoint import canonical_name, read_tensors
 from eaglebench.model.heads.fit import TargetFacts, facts_of
 from eaglebench.model.heads.format import HeadFormat
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.published import read_published
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
@@ -31,6 +30,7 @@ from tests.checkpoints import (
     publish_eagle1,
     publish_eagle3,
 )
+from tests.loaded_heads import load_head
 
 CPU = torch.device("cpu")
 NUM_TOKENS = 9

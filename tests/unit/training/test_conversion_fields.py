@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.model.heads.fit import facts_of
 from eaglebench.model.heads.format import HeadFormat
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.published import read_published
 from eaglebench.model.target import Target
 from eaglebench.training.conversion import Verifier, convert, save_converted
 from tests.checkpoints import publish_eagle3
 from tests.head_runs import assert_as_written, make_target
+from tests.loaded_heads import load_head
 from tests.unit.model.heads.test_any_config import change, changes, publish, the_target
 from tests.unit.model.heads.test_reading import SPELLINGS
 

@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file
 
 from eaglebench.errors import CheckpointError, UsageError
-from eaglebench.model.heads.loading import load_head
 from eaglebench.progress import SilentProgress
 from eaglebench.training.make_head import HeadMaker
 from eaglebench.training.recipe import (
@@ -19,6 +18,7 @@ from eaglebench.training.recipe import (
     TrainingReport,
 )
 from tests.engines import TINY, TINY_HEAD, tiny_models
+from tests.loaded_heads import load_head
 
 RECIPE = TrainingRecipe(
     num_conversations=24,

@@ -15,7 +15,6 @@ from torch import Tensor
 from eaglebench.errors import UsageError
 from eaglebench.model.heads.config import ALIASES, KNOWN, NESTED, EagleBlock
 from eaglebench.model.heads.fields import HARMLESS, NEUTRAL
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 from tests.checkpoints import (
     make_eagle1_tensors,
@@ -24,6 +23,7 @@ from tests.checkpoints import (
     publish_eagle3,
 )
 from tests.head_runs import assert_as_written, make_target
+from tests.loaded_heads import load_head
 from tests.plain_reading import Undefined
 
 BASES: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {

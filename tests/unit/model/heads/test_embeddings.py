@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from eaglebench.model.heads.embeddings import compare, compare_with_folder
-from eaglebench.model.heads.loading import load_head
 from eaglebench.training.heads import inspect_head
 from tests.checkpoints import (
     HIDDEN,
@@ -18,6 +17,7 @@ from tests.checkpoints import (
     publish_eagle3,
 )
 from tests.head_runs import make_target
+from tests.loaded_heads import load_head
 
 ROUNDED, NOISE = "a rounded copy", "noise"
 

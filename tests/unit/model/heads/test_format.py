@@ -9,9 +9,9 @@ import torch
 from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.format import HeadFormat
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 from tests.checkpoints import HIDDEN, make_head_tensors, make_model, publish_eagle3
+from tests.loaded_heads import load_head
 
 
 def make_target() -> Target:

@@ -8,9 +8,9 @@ import torch
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.heads.format import count_layers
-from eaglebench.model.heads.loading import load_head
 from tests.checkpoints import HIDDEN, make_head_tensors, publish_eagle3
 from tests.head_runs import make_target
+from tests.loaded_heads import load_head
 
 KINDS: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
     # what the config says, what the file has besides, what it is

@@ -10,7 +10,6 @@ import torch
 from eaglebench.errors import CheckpointError
 from eaglebench.model.attention_layout import make_layout
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target
 from tests.checkpoints import (
@@ -24,6 +23,7 @@ from tests.checkpoints import (
     publish_eagle3,
     write_head,
 )
+from tests.loaded_heads import load_head
 
 CPU = torch.device("cpu")
 

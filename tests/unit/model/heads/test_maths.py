@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from eaglebench.model.heads.eagle import Eagle1Head
-from eaglebench.model.heads.loading import load_head
 from tests.checkpoints import (
     AUX_LAYER_IDS,
     FORMATS,
@@ -30,6 +29,7 @@ from tests.head_runs import (
     run_plain3,
     states_of,
 )
+from tests.loaded_heads import load_head
 from tests.plain_heads import plain_head
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from eaglebench.errors import CheckpointError, UsageError
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.overrides import SETTABLE
 from eaglebench.model.heads.published import read_published
 from tests.checkpoints import AUX_LAYER_IDS, publish_eagle1, publish_eagle3
 from tests.head_runs import assert_as_written, make_target
+from tests.loaded_heads import load_head
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
 FILES: dict[str, dict[str, Any]] = {

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.target import Target
 from tests.checkpoints import (
     HIDDEN,
@@ -18,6 +17,7 @@ from tests.checkpoints import (
     publish_eagle3,
     write_head,
 )
+from tests.loaded_heads import load_head
 
 
 def make_target() -> Target:

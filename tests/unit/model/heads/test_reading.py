@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.loading import load_head
 from tests.checkpoints import (
     AUX_LAYER_IDS,
     make_eagle1_tensors,
@@ -15,6 +14,7 @@ from tests.checkpoints import (
     publish_eagle3,
 )
 from tests.head_runs import assert_as_written, make_target, read_against
+from tests.loaded_heads import load_head
 
 EXACT, ROUNDED = 1e-10, 1e-5
 """Scaled angles are rounded to float32 in another order, so that positions turn by 1e-7 more."""

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.loading import load_head
 from eaglebench.model.heads.rope import read_rope
 from tests.checkpoints import AUX_LAYER_IDS, make_head_tensors, publish_eagle3
 from tests.head_runs import NUM_TOKENS, make_target, run_head, run_plain3, states_of
+from tests.loaded_heads import load_head
 from tests.plain_heads import plain_head
 
 WIDTH, THETA = 8, 10000.0

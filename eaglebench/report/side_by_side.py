@@ -40,26 +40,25 @@ def runs_pair_table(rows: Sequence[PairedRow], title: str, *, is_wide: bool) -> 
     """Lengths and tiers, and every exact counter that changed if there is room."""
     columns = [
         *(Column("cell", "cell_id"), Column("arm", "arm")),
-        Column("acceptance length", _lengths, is_right=True, short="accept. length"),
+        Column(
+            "acceptance length", read("difference", _lengths), is_right=True, short="accept. length"
+        ),
         Column("change", "difference.acceptance", "change"),
-        *(Column(tier, partial(_of_tier, tier), "count") for tier in TIERS),
+        *(Column(tier, read("difference", partial(_of_tier, tier)), "count") for tier in TIERS),
     ]
     if is_wide:
-        columns.append(Column("counters that changed", _changed))
+        changed = read("difference", lambda found: changed_counters(found) or "none")
+        columns.append(Column("counters that changed", changed))
     return make_table(columns, rows, title=title)
 
 
-def _lengths(row: PairedRow) -> str:
-    sides = row.difference.other_counts, row.difference.counts
+def _lengths(difference: Difference) -> str:
+    sides = difference.other_counts, difference.counts
     return " -> ".join(cell_text(counts.acceptance_length, "ratio") for counts in sides)
 
 
-def _changed(row: PairedRow) -> str:
-    return changed_counters(row.difference) or "none"
-
-
-def _of_tier(tier: str, row: PairedRow) -> int:
-    return sum(pair.tier == tier for pair in row.difference.pairs)
+def _of_tier(tier: Tier, difference: Difference) -> int:
+    return sum(pair.tier == tier for pair in difference.pairs)
 
 
 class _Noise(NamedTuple):

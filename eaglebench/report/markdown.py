@@ -86,7 +86,7 @@ def pipe_table(table: Table, most: int | None = None) -> str:
     if not table.rows:
         return NOTHING
     return tabulate(
-        [[markdown_text(text) for text in row] for row in table.texts[:most]],
+        [[markdown_text(text) for text in row] for row in table.first(most)],
         headers=[markdown_text(column.heading) for column in table.columns],
         tablefmt="pipe",  # tabulate's `github` is the same without the marks that align columns
         disable_numparse=True,  # a question called 007 is no number

@@ -74,8 +74,12 @@ class Table:
     @property
     def texts(self) -> list[list[str]]:
         """The rows as they are shown."""
-        forms = [column.form for column in self.columns]
-        return [[cell_text(*cell) for cell in zip(row, forms, strict=True)] for row in self.rows]
+        return self.first(None)
+
+    def first(self, most: int | None) -> list[list[str]]:
+        """As many of the rows, as they are shown; what is cut costs nothing."""
+        forms, rows = [column.form for column in self.columns], self.rows[:most]
+        return [[cell_text(*cell) for cell in zip(row, forms, strict=True)] for row in rows]
 
     @property
     def filters(self) -> dict[str, int]:

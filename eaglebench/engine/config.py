@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from eaglebench.engine.policy import EnginePolicy
 from eaglebench.errors import UsageError
 from eaglebench.kv.geometry import PageGeometry
-from eaglebench.records.knobs import WINDOW_OFF, EngineKnobs
+from eaglebench.records.knobs import EngineKnobs, too_small
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,32 +29,9 @@ class EngineConfig:
     pool_fill: float = 0.0
 
     def __post_init__(self) -> None:
-        knobs = self.knobs
-        PageGeometry(knobs.page_size)  # refuses a page size that can't be
-        for name, value in (
-            ("parallel", knobs.parallel),
-            ("context length", self.context_length),
-            ("max total tokens", knobs.max_total_tokens),
-        ):
-            if value < 1:
-                raise UsageError(f"{name} is {value}; expected at least 1")
-        if not 0 < knobs.swa_full_tokens_ratio <= 1:
-            raise UsageError(
-                f"swa-full-tokens-ratio is {knobs.swa_full_tokens_ratio:g}; expected more than 0 "
-                "and at most 1"
-            )
-        if knobs.chunked_prefill_size is not None and knobs.chunked_prefill_size < 1:
-            raise UsageError(
-                f"chunk size is {knobs.chunked_prefill_size}; expected at least 1, or -1 for off"
-            )
-        if knobs.sliding_window is not None and knobs.sliding_window < WINDOW_OFF:
-            raise UsageError(
-                f"sliding window is {knobs.sliding_window}; expected at least 1, or {WINDOW_OFF} "
-                "for off"
-            )
-        if knobs.eagle_topk < 1:
-            raise UsageError(f"eagle-topk is {knobs.eagle_topk}; expected at least 1")
-        problem = knobs.contradiction((self.policy.name,))
+        problem = self.knobs.problem((self.policy.name,)) or too_small(
+            "context_length", self.context_length, 1
+        )
         if problem is not None:
             raise UsageError(problem)
 

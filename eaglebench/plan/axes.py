@@ -6,6 +6,7 @@ from eaglebench.plan.option import CACHE, ENGINE, SPECULATION, Axis, Need, Optio
 from eaglebench.records.knobs import (
     AUTO,
     EVICTION_POLICIES,
+    LEAST,
     PREALLOCATIONS,
     WINDOW_OFF,
     EngineKnobs,
@@ -40,7 +41,7 @@ def _window(knobs: EngineKnobs) -> str:
 AXES: dict[str, Axis] = {
     "page_size": Axis(
         option=Option(section=CACHE, help="Slots a page.", aliases=("--block-size",)),
-        least=1,
+        least=LEAST["page_size"],
         knob="page_size",
         spell=lambda knobs: f"page{knobs.page_size}",
         place=0,
@@ -52,7 +53,7 @@ AXES: dict[str, Axis] = {
             default="-1",
             aliases=("--max-num-batched-tokens",),
         ),
-        least=1,
+        least=LEAST["chunked_prefill_size"],
         off=CHUNK_OFF,
         knob="chunked_prefill_size",
         to_knob=lambda value: None if value == CHUNK_OFF else value,
@@ -66,7 +67,7 @@ AXES: dict[str, Axis] = {
             default="the model's",
             aliases=("--swa",),
         ),
-        least=WINDOW_OFF,
+        least=LEAST["sliding_window"],
         knob="sliding_window",
         spell=where_unusual("sliding_window", _window),
         place=3,
@@ -78,7 +79,7 @@ AXES: dict[str, Axis] = {
             aliases=("--speculative-eagle-topk", "--topk"),
             needs=(DRAFTS,),
         ),
-        least=1,
+        least=LEAST["eagle_topk"],
     ),
     "num_steps": Axis(
         option=Option(
@@ -86,7 +87,7 @@ AXES: dict[str, Axis] = {
             help="Levels of a draft.",
             aliases=("--speculative-num-steps", "--steps"),
         ),
-        least=0,
+        least=LEAST["num_steps"],
     ),
     "num_draft_tokens": Axis(
         option=Option(
@@ -96,7 +97,7 @@ AXES: dict[str, Axis] = {
             aliases=("--speculative-num-draft-tokens",),
             needs=(DRAFTS,),
         ),
-        least=1,
+        least=LEAST["num_draft_tokens"],
         words=(AUTO,),
         spell=lambda knobs: knobs.draft.name,
         place=2,
@@ -116,7 +117,7 @@ AXES: dict[str, Axis] = {
     ),
     "preallocate_tokens": Axis(
         option=Option(section=CACHE, help="What it aims at.", needs=(PREALLOCATES,)),
-        least=1,
+        least=LEAST["preallocate_tokens"],
         knob="preallocate_tokens",
         spell=where_unusual(
             "preallocation", lambda knobs: f"{knobs.preallocation}{knobs.preallocate_tokens}"
@@ -140,7 +141,7 @@ AXES: dict[str, Axis] = {
             help="Most requests at a time; a list makes a matrix.",
             aliases=("--max-concurrency", "--batch-size"),
         ),
-        least=1,
+        least=LEAST["parallel"],
         knob="parallel",
         spell=where_unusual("parallel", lambda knobs: f"parallel{knobs.parallel}"),
         place=4,

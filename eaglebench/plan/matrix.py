@@ -222,8 +222,8 @@ def _draft_shape(point: Point, limits: Limits) -> tuple[int, int, int]:
 def _problem(knobs: EngineKnobs, limits: Limits) -> str | None:
     """Why a cell makes no sense; None when it does."""
     if knobs.eagle_topk > 1 and limits.sampling_rule != "target-only":
-        return knobs.contradiction(limits.arms) or (
+        return knobs.problem(limits.arms) or (
             f"--sampling-rule {limits.sampling_rule} draws chains, and --eagle-topk "
             f"{knobs.eagle_topk} makes trees; expected --eagle-topk 1, or --sampling-rule target-only"
         )
-    return knobs.contradiction(limits.arms)
+    return knobs.problem(limits.arms)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from eaglebench.errors import UsageError
 from eaglebench.records.flags import flag_of
-from eaglebench.records.knobs import EngineKnobs
+from eaglebench.records.knobs import EngineKnobs, too_small
 
 Kind = Literal["text", "int", "float", "flag", "choice", "numbers", "names", "pair"]
 Affects = Literal["work", "time", "nothing"]
@@ -140,10 +140,7 @@ class Axis:
             return f"{flag} {value}; expected one of {', '.join(self.words)}"
         if isinstance(value, bool) or not isinstance(value, int):
             return f"{flag} {value!r}; expected a whole number"
-        if value < self.least and value != self.off:
-            also = "" if self.off is None else f", or {self.off} for off"
-            return f"{flag} {value}; expected at least {self.least}{also}"
-        return None
+        return too_small(name, value, self.least, self.off)
 
 
 Sources = Mapping[str, bool]

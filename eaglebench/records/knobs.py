@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from eaglebench.records.draft_shape import draft_shape_problem, num_draft_nodes
 from eaglebench.records.faults import FAULTS, needs_chain
+from eaglebench.records.flags import flag_of
 
 Preallocation = Literal["none", "lookahead-blocks", "covered"]
 PREALLOCATIONS: tuple[Preallocation, ...] = ("none", "lookahead-blocks", "covered")
@@ -28,8 +29,28 @@ FAULT_ARMS = tuple(FAULTS)
 ARMS = (*CACHE_ARMS, *FAULT_ARMS)
 WINDOW_OFF = 0
 """A window that hides nothing."""
+LEAST = {
+    "page_size": 1,
+    "chunked_prefill_size": 1,
+    "sliding_window": WINDOW_OFF,
+    "num_steps": 0,
+    "eagle_topk": 1,
+    "num_draft_tokens": 1,
+    "preallocate_tokens": 1,
+    "parallel": 1,
+    "max_total_tokens": 1,
+}
+"""Smallest values of knobs that are numbers; None, where it stands for something, is another matter."""
 AGAIN = ":again"
 """`radix:again` is `radix` once more beside itself, for measuring noise."""
+
+
+def too_small(name: str, value: int, least: int, off: int | None = None) -> str | None:
+    """Why a number can't be, in the words of its flag; None where it can."""
+    if value >= least or value == off:
+        return None
+    also = "" if off is None else f", or {off} for off"
+    return f"{flag_of(name)} {value}; expected at least {least}{also}"
 
 
 def base_arm(name: str) -> str:
@@ -111,8 +132,18 @@ class EngineKnobs:
             return model_window
         return None if self.sliding_window == WINDOW_OFF else self.sliding_window
 
-    def contradiction(self, arms: Iterable[str]) -> str | None:
-        """Why these values don't go together in some of these arms; None where they do."""
+    def problem(self, arms: Iterable[str]) -> str | None:
+        """Why these values can't be, or not together in some of these arms; None where they can."""
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            small = None if value is None else too_small(name, value, least)
+            if small is not None:
+                return small
+        if not 0 < self.swa_full_tokens_ratio <= 1:
+            return (
+                f"{flag_of('swa_full_tokens_ratio')} {self.swa_full_tokens_ratio:g}; expected more "
+                "than 0 and at most 1"
+            )
         shape = draft_shape_problem(self.num_steps, self.eagle_topk, self.num_draft_tokens)
         if shape is not None:
             return shape

@@ -74,5 +74,5 @@ def test_a_window_below_none_is_refused(tmp_path: Path) -> None:
     """Off is 0."""
     runtime = load_embedded(ModelChoice(target=str(make_folder(tmp_path, NARROW)), num_threads=1))
 
-    with pytest.raises(UsageError, match="sliding window is -1; expected at least 1, or 0 for off"):
+    with pytest.raises(UsageError, match="--sliding-window -1; expected at least 0"):
         runtime.backend(EngineKnobs(sliding_window=-1, max_total_tokens=64))

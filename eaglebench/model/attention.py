@@ -23,11 +23,7 @@ BACKENDS = ("loop", "padded")
 
 
 def resolve_backend(name: str, device: torch.device) -> str:
-    """`auto` is the loop on a CPU and the padded batch elsewhere.
-
-    Raises:
-        UsageError: no such implementation.
-    """
+    """`auto` is the loop on a CPU and the padded batch elsewhere; UsageError for other names."""
     if name == "auto":
         return "loop" if device.type == "cpu" else "padded"
     if name not in BACKENDS:

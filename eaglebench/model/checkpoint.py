@@ -155,11 +155,7 @@ def _weight_files(folder: Path) -> tuple[frozenset[str], list[Path]]:
 
 
 def read_index(index: Path, suffix: str) -> dict[str, str]:
-    """Tensor to file; only files beside the index are taken.
-
-    Raises:
-        CheckpointError: it is no index, or names files elsewhere.
-    """
+    """Tensor to file; a CheckpointError if it is no index, or names files elsewhere."""
     try:
         weight_map: dict[str, str] = json.loads(index.read_text(encoding="utf-8-sig"))["weight_map"]
         files = {Path(name) for name in weight_map.values()}

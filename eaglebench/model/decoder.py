@@ -28,11 +28,7 @@ def refusal(model: PreTrainedModel, reason: str) -> UsageError:
 
 
 def refuse(model: PreTrainedModel, reason: str) -> NoReturn:
-    """Say that a model can't be a target.
-
-    Raises:
-        UsageError: always.
-    """
+    """Say, as a UsageError, that a model can't be a target."""
     raise refusal(model, reason)
 
 

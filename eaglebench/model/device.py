@@ -15,11 +15,7 @@ _DRIVER = re.compile(r"Kernel Module\s+(?:for \S+\s+)?(\d+(?:\.\d+)+)")
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device of that name.
-
-    Raises:
-        UsageError: there is none here, or several are asked for.
-    """
+    """The device of that name; a UsageError if there is none here, or several are asked for."""
     if name in _SEVERAL or "," in name:
         raise UsageError(
             f"--device {name} asks for several devices; a target and its head run on one",

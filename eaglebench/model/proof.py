@@ -60,11 +60,7 @@ class OwnLogits:
 
 @torch.inference_mode()
 def own_logits(model: PreTrainedModel, context_length: int) -> OwnLogits:
-    """Ask the untouched model; what it is left with is its plain attention.
-
-    Raises:
-        UsageError: it can't compute anything itself.
-    """
+    """Ask the untouched model, left with plain attention; a UsageError if it can't compute."""
     generator = torch.Generator().manual_seed(0)
     embedding: Any = model.get_input_embeddings()
     count = LONG + SHORT
@@ -94,11 +90,7 @@ def _logits(model: PreTrainedModel, ids: Tensor, positions: Tensor | None = None
 
 @torch.inference_mode()
 def prove(target: "Target", own: OwnLogits) -> None:
-    """Hold the engine's way against the family's own.
-
-    Raises:
-        UsageError: they differ, and where.
-    """
+    """Hold the engine's way against the family's own; a UsageError says where they differ."""
     order = np.random.default_rng(0).permutation(LONG + SHORT).astype(np.int64) + 1
     slots, short = order[:LONG], _Part(order[LONG:], own.short_ids, 0)
 

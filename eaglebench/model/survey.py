@@ -50,11 +50,7 @@ class _Seen(NamedTuple):
 
 @torch.inference_mode()
 def survey(model: PreTrainedModel, decoder: nn.Module, num_layers: int, running: Running) -> Survey:
-    """Ask the layers of a model whose attention function is ours.
-
-    Raises:
-        UsageError: it can't be computed here, and why.
-    """
+    """Ask the layers of a model whose attention function is ours; a UsageError says what can't."""
     seen: list[_Seen] = []
 
     def note(query: Tensor, key: Tensor, value: Tensor, asked: Asked) -> Tensor:

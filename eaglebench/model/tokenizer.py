@@ -56,11 +56,7 @@ class HubTokenizer:
 
     @classmethod
     def load(cls, path: Path | str, *, trust_remote_code: bool = False) -> "HubTokenizer":
-        """Load a tokenizer.
-
-        Raises:
-            UsageError: there is none, or a file of it is broken.
-        """
+        """Load a tokenizer; a UsageError if there is none, or a file of it is broken."""
         with (
             readable(Path(path), TOKENIZER_FILES, TEMPLATE_FILES) as folder,
             foreign_code(lambda why: UsageError(f"can't load a tokenizer from {path}: {why}")),
@@ -105,11 +101,7 @@ class HubTokenizer:
         return "".join(pieces)
 
     def render_chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """Token ids of a conversation, ready for the assistant's turn.
-
-        Raises:
-            UsageError: there is no chat template, or it refuses these messages.
-        """
+        """Token ids of a conversation, ready for the assistant's turn; see `render_chat_text`."""
         return self.encode(self.render_chat_text(messages))
 
     def render_chat_text(self, messages: Sequence[Mapping[str, str]]) -> str:

@@ -88,11 +88,7 @@ def check_shape(target: Target, recipe: TrainingRecipe) -> None:
 
 
 def aux_layers(target: Target, recipe: TrainingRecipe) -> tuple[int, ...]:
-    """The states that feed the head.
-
-    Raises:
-        CheckpointError: none are given, and the target is too shallow for the default.
-    """
+    """The states that feed the head; a CheckpointError if a target is too shallow for the default."""
     try:
         return recipe.aux_layer_ids or default_aux_layer_ids(target.num_layers)
     except CheckpointError as error:
@@ -100,11 +96,7 @@ def aux_layers(target: Target, recipe: TrainingRecipe) -> tuple[int, ...]:
 
 
 def new_blueprint(target: Target, recipe: TrainingRecipe, target_ids: Tensor) -> Blueprint:
-    """A new head in the shape of one of the target's layers.
-
-    Raises:
-        CheckpointError: the target is too shallow for the default layers.
-    """
+    """A new head in the shape of one of the target's layers; see `aux_layers` for refusals."""
     config = target.config
     aux = aux_layers(target, recipe)
     rope = _flat_rope(config)

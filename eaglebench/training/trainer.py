@@ -105,11 +105,7 @@ def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """Read a checkpoint.
-
-    Raises:
-        UsageError: it is no checkpoint.
-    """
+    """Read a checkpoint; a UsageError if it is none."""
     try:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, ValueError, EOFError) as error:

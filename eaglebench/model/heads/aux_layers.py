@@ -108,11 +108,7 @@ def resolve_aux_layers(
 
 
 def count_as_output(ids: Sequence[int]) -> tuple[int, ...]:
-    """Our ids as SGLang and SpecForge count.
-
-    Raises:
-        CheckpointError: id 0, the embeddings, is the output of no layer.
-    """
+    """Our ids as SGLang and SpecForge count; a CheckpointError for 0, the output of no layer."""
     if 0 in ids:
         raise CheckpointError(
             f"auxiliary layers {tuple(ids)}: 0 is the embeddings, which are the output of no layer",

@@ -179,11 +179,7 @@ _KNOWN_NESTED = _IN_BOTH | EagleBlock.model_fields.keys()
 
 
 def read_raw_config(folder: Path) -> dict[str, Any]:
-    """A head's `config.json` as it stands, with or without a byte order mark.
-
-    Raises:
-        CheckpointError: it is missing or no JSON object.
-    """
+    """A head's `config.json` as it stands, with a BOM or none; CheckpointError if no JSON object."""
     path = folder / "config.json"
     try:
         raw = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -197,11 +193,7 @@ def read_raw_config(folder: Path) -> dict[str, Any]:
 
 
 def flat_fields(raw: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The fields that say something, those of speculators' nested layer config among them.
-
-    Raises:
-        CheckpointError: a field stands in both and says two things.
-    """
+    """The fields that say something, nested ones too; a CheckpointError if two disagree."""
     nested = raw.get(NESTED)
     if nested is not None and not isinstance(nested, dict):
         raise CheckpointError(f"{path}: {NESTED} is no JSON object")
@@ -257,11 +249,7 @@ def _accounted(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_fields(fields: Mapping[str, Any], where: str, known: frozenset[str]) -> dict[str, Any]:
-    """Fields under our names; the others are checked.
-
-    Raises:
-        CheckpointError: one is unknown, or two words for one field say two things.
-    """
+    """Fields under our names, the others checked; a CheckpointError where two words disagree."""
     found: dict[str, Any] = {}
     for word, value in fields.items():
         name = ALIASES.get(word, word)

@@ -104,12 +104,9 @@ _AUX_WORDS = ("layer_ids", "layers_to_capture", "capture_layer", "aux_layer", "s
 
 
 def check_unread(name: str, value: Any, where: str, known: frozenset[str]) -> None:
-    """Refuse a field that is not read, unless it is harmless or asks for nothing.
+    """Refuse, as a CheckpointError, a field that is not read, unless it is harmless or asks for nothing.
 
     `where` is the block it stands in, with a dot, and `known` the fields that are read.
-
-    Raises:
-        CheckpointError: it would change the head, or nobody knows what it does.
     """
     if name in HARMLESS:
         return

@@ -38,11 +38,7 @@ def facts_of(target: Target) -> TargetFacts:
 
 
 def read_facts(folder: Path) -> TargetFacts:
-    """The facts of a target in a folder, without its weights.
-
-    Raises:
-        UsageError: its config can't be read.
-    """
+    """The facts of a target in a folder, by its config; a UsageError if that can't be read."""
     try:
         config = AutoConfig.from_pretrained(str(folder)).get_text_config()
     except (OSError, ValueError, KeyError) as error:
@@ -89,11 +85,7 @@ def fit_to(head: PublishedHead, aux: AuxLayers, target: TargetFacts) -> Publishe
 
 
 def id_table(head: PublishedHead, target: TargetFacts) -> tuple[Tensor, str | None]:
-    """[draft_vocab] int64 target id of every draft id of a head that fits, and a warning if due.
-
-    Raises:
-        CheckpointError: `d2t` or `t2d` don't fit.
-    """
+    """[draft_vocab] int64 target id of every draft id of a head that fits, and a warning if due."""
     tensors = head.placed.tensors
     rows = len(tensors[LM_HEAD]) if LM_HEAD in tensors else target.vocab_size
     return target_id_table(

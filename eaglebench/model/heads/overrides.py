@@ -57,11 +57,7 @@ def say(changes: Mapping[str, Any]) -> str:
 
 
 def check_effect(changes: Mapping[str, Any], unused: Iterable[str], kind: str) -> None:
-    """Refuse what this kind of head does not ask its config for.
-
-    Raises:
-        UsageError: a change could do nothing.
-    """
+    """Refuse, as a UsageError, what this kind of head does not ask its config for."""
     for name in unused:
         if name in changes:
             raise UsageError(f"{OPTION} {name}: {kind} head has no such thing, so it does nothing")

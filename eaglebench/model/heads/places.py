@@ -69,11 +69,7 @@ def places_of(config: HeadConfig, algorithm: Algorithm) -> tuple[frozenset[str],
 
 
 def check_dtypes(tensors: Mapping[str, Tensor]) -> None:
-    """Refuse weights that are no plain floating-point numbers.
-
-    Raises:
-        CheckpointError: one is quantised; its scales would be lost.
-    """
+    """Refuse, as a CheckpointError, quantised weights, whose scales would be lost."""
     for name, tensor in tensors.items():
         if name not in TABLES and tensor.dtype not in _PLAIN:
             kind = str(tensor.dtype).removeprefix("torch.")
@@ -91,11 +87,7 @@ def check_shapes(
     num_aux: int,
     target_hidden: int,
 ) -> None:
-    """Hold every matrix and norm against the config and the target.
-
-    Raises:
-        CheckpointError: one has another shape; both shapes are named.
-    """
+    """Hold every matrix and norm against config and target; a CheckpointError names both shapes."""
     expected = _expected_shapes(config, algorithm, num_aux, target_hidden)
     for name, shape in expected.items():
         if name in tensors and tuple(tensors[name].shape) != shape:
@@ -157,11 +149,7 @@ OF_EAGLE3 = tuple(name for name, says in SAYS.items() if says.of_eagle3)
 def check_flags(
     config: HeadConfig, tensors: Collection[str], algorithm: Algorithm, form: HeadFormat
 ) -> None:
-    """Refuse flags that the file, or the kind of head, contradicts.
-
-    Raises:
-        CheckpointError: one does; it and what was found are named.
-    """
+    """Refuse, as a CheckpointError, flags that the file, or the kind of head, contradicts."""
     for name, needed, forbidden in _claims(config, tensors, algorithm, form):
         value, finding = getattr(config, name), None
         if value is True and not any(needed):

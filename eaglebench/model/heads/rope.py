@@ -127,11 +127,7 @@ def _kind(where: str, block: Mapping[str, Any]) -> str:
 
 
 def _merged(blocks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings of both spellings.
-
-    Raises:
-        CheckpointError: one setting has two values.
-    """
+    """The settings of both spellings; a CheckpointError if one has two values."""
     merged: dict[str, Any] = {}
     for block in blocks.values():
         for name, value in block.items():

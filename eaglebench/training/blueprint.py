@@ -13,11 +13,9 @@ from eaglebench.model.checkpoint import canonical_name
 from eaglebench.model.heads.aux_layers import (
     count_as_output,
     default_aux_layer_ids,
-    resolve_aux_layers,
 )
 from eaglebench.model.heads.config import HeadConfig, parse_config
 from eaglebench.model.heads.fit import facts_of, fit_to, id_table
-from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.places import EMBEDDING
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
@@ -135,7 +133,7 @@ def blueprint_of(folder: Path, target: Target) -> Blueprint:
         UsageError: it is another kind of head than is trained here.
     """
     head = read_published(folder)
-    aux = resolve_aux_layers(head.config, head.algorithm, head.form, target.num_layers)
+    aux = head.aux_layers(target.num_layers)
     assert aux.ids is not None
     facts = facts_of(target)
     table, _ = id_table(fit_to(head, aux, facts), facts)
@@ -157,7 +155,7 @@ def published_tensors(
 def _by_parameter(head: PublishedHead) -> dict[str, Tensor]:
     config = head.config
     is_plain = not (
-        head.algorithm is not Algorithm.EAGLE3
+        not head.is_eagle3
         or head.feeds_normed
         or config.norm_before_residual
         or config.norms_joined

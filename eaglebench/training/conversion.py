@@ -20,7 +20,6 @@ from eaglebench.model.heads.aux_layers import (
     AuxLayers,
     count_as_output,
     count_aux,
-    resolve_aux_layers,
     usual_layers,
 )
 from eaglebench.model.heads.config import BLOCK, DEFAULT_NUM_AUX, HeadConfig, flat_fields
@@ -67,7 +66,7 @@ def _flat_fields(
 ) -> dict[str, Any]:
     """All at the top level, as engines and most trainers have it."""
     config, is_sglang = head.config, to is HeadFormat.SGLANG
-    is_eagle3 = head.algorithm is Algorithm.EAGLE3
+    is_eagle3 = head.is_eagle3
     kind = "Eagle3" if is_eagle3 else "Eagle" if is_sglang else ""
     fields: dict[str, Any] = {
         "architectures": [f"LlamaForCausalLM{kind}"],
@@ -138,7 +137,7 @@ def _nested_fields(
         "transformer_layer_config": layer,
         "torch_dtype": _dtype_name(tensors),
     }
-    if head.algorithm is Algorithm.EAGLE:
+    if not head.is_eagle3:
         return outer | {
             "architectures": ["EagleSpeculator", "LlamaDecoderLayer"],
             "transformer_layer_architecture": "LlamaDecoderLayer",
@@ -220,7 +219,7 @@ def convert(
             everything that stands in the way is listed.
     """
     num_layers = target.num_layers if target else None
-    aux = resolve_aux_layers(head.config, head.algorithm, head.form, num_layers, aux_layer_ids)
+    aux = head.aux_layers(num_layers, aux_layer_ids)
     if target is not None:
         fit_to(head, aux, target)
     obstacles = [*_head_obstacles(head, to), *_aux_obstacles(aux, to, num_layers)]
@@ -230,7 +229,7 @@ def convert(
             hint=f"other formats: {', '.join(form for form in HeadFormat if form is not to)}",
         )
     tensors = _with_biases(head, to)
-    if head.algorithm is Algorithm.EAGLE3:
+    if head.is_eagle3:
         tensors |= _tables(head, target.vocab_size if target else head.config.vocab_size)
     config = write_config(head, to, tensors=tensors, aux=aux, verifier=verifier)
     named = {_rename(n, head.algorithm, to): t for n, t in tensors.items()}
@@ -263,7 +262,7 @@ def _with_biases(head: PublishedHead, to: HeadFormat) -> dict[str, Tensor]:
     groups: list[tuple[str, ...]] = []
     if to is HeadFormat.SPECULATORS:
         groups = [(*QKV, OUTPUT), MLP]
-    elif to is HeadFormat.SGLANG and head.algorithm is Algorithm.EAGLE:
+    elif to is HeadFormat.SGLANG and not head.is_eagle3:
         groups = [(*QKV, OUTPUT)]
         tensors.setdefault("fc.bias", _zeros(tensors, "fc"))
     elif to is HeadFormat.SGLANG:
@@ -305,7 +304,7 @@ def _rename(place: str, algorithm: Algorithm, to: HeadFormat) -> str:
 def _head_obstacles(head: PublishedHead, to: HeadFormat) -> list[str]:
     """What the head is or has that the format has no word for."""
     config, tensors = head.config, head.placed.tensors
-    is_eagle3 = head.algorithm is Algorithm.EAGLE3
+    is_eagle3 = head.is_eagle3
     is_trainer, is_sglang, is_nested = (to is form for form in HeadFormat)
     has_head_norms = QUERY_NORM in tensors
     found = {
@@ -331,7 +330,7 @@ def _head_obstacles(head: PublishedHead, to: HeadFormat) -> list[str]:
 
 def _old_readers(head: PublishedHead, to: HeadFormat) -> tuple[str, ...]:
     """Versions of engines that read the format and would run another head without a word."""
-    if to is not HeadFormat.SGLANG or head.algorithm is not Algorithm.EAGLE3:
+    if to is not HeadFormat.SGLANG or not head.is_eagle3:
         return ()
     norms = _norms(head)
     ignored = {

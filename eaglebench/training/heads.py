@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from eaglebench.files import read_json_object
-from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.config import HeadConfig
-from eaglebench.model.heads.embeddings import Likeness, compare_with_folder, describe, doubt
+from eaglebench.model.heads.embeddings import compare_with_folder, describe, doubt
 from eaglebench.model.heads.fit import fit_to, id_table, read_facts
 from eaglebench.model.heads.format import HeadFormat
 from eaglebench.model.heads.head import TARGETS_EMBEDDINGS
 from eaglebench.model.heads.loading import borrowed, borrowed_output
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
-from eaglebench.model.heads.published import PublishedHead, read_published
+from eaglebench.model.heads.published import read_published
 from eaglebench.training.conversion import Verifier, convert, save_converted
 
 
@@ -94,17 +93,16 @@ def inspect_head(
     """
     head = read_published(folder, draft_config)
     facts = read_facts(target) if target else None
-    num_layers = facts.num_layers if facts else None
-    aux = resolve_aux_layers(head.config, head.algorithm, head.form, num_layers, aux_layer_ids)
-    warnings = [*head.warnings, *([aux.warning] if aux.warning else [])]
-    rows = len(head.placed.tensors[LM_HEAD]) if LM_HEAD in head.placed.tensors else None
+    aux = head.aux_layers(facts.num_layers if facts else None, aux_layer_ids)
+    tensors, warnings, table_warning = head.placed.tensors, head.warnings, None
+    rows = len(tensors[LM_HEAD]) if LM_HEAD in tensors else None
     if facts is not None:
         fitted = fit_to(head, aux, facts)
-        table, warning = id_table(fitted, facts)
-        rows = len(table)
-        warnings = [*fitted.warnings, *(w for w in (aux.warning, warning) if w)]
-    likeness = _likeness(head, target)
-    warnings += [text for text in (doubt(likeness), borrowed_output(head)) if text]
+        table, table_warning = id_table(fitted, facts)
+        rows, warnings = len(table), fitted.warnings
+    own = tensors.get(EMBEDDING)
+    likeness = None if own is None or target is None else compare_with_folder(own, target)
+    doubts = (aux.warning, table_warning, doubt(likeness), borrowed_output(head))
     return HeadReport(
         path=str(folder),
         form=head.form,
@@ -117,16 +115,24 @@ def inspect_head(
         aux_layer_ids=aux.ids,
         vocab_size=facts.vocab_size if facts else head.config.vocab_size,
         draft_vocab_size=rows,
-        has_id_table="d2t" in head.placed.tensors,
+        has_id_table="d2t" in tensors,
         feeds_normed=head.feeds_normed,
         max_positions=head.config.max_position_embeddings,
         window=head.config.window,
         rotary=_rotary(head.config),
-        tensors=_tensors(head),
+        tensors=tuple(
+            HeadTensor(
+                place=place,
+                source=head.placed.sources[place],
+                dtype=str(tensor.dtype).removeprefix("torch."),
+                shape=tuple(tensor.shape),
+            )
+            for place, tensor in tensors.items()
+        ),
         borrowed=borrowed(head),
-        embeddings=describe(likeness) if EMBEDDING in head.placed.tensors else TARGETS_EMBEDDINGS,
+        embeddings=TARGETS_EMBEDDINGS if own is None else describe(likeness),
         ignored=head.placed.ignored,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *(text for text in doubts if text)),
     )
 
 
@@ -156,29 +162,11 @@ def convert_head(
     return replace(report, warnings=(*report.warnings, *converted.warnings))
 
 
-def _likeness(head: PublishedHead, target: Path | None) -> Likeness | None:
-    """The head's own embeddings beside those in the target's folder."""
-    own = head.placed.tensors.get(EMBEDDING)
-    return None if own is None or target is None else compare_with_folder(own, target)
-
-
 def _rotary(config: HeadConfig) -> str:
     """Kind, base and share of the angles."""
     rope = config.rope
     dims = f"{config.rotated_width} of {config.head_width} dimensions of a head"
     return f"{dims}, type {rope['rope_type']}, base {rope['rope_theta']:g}"
-
-
-def _tensors(head: PublishedHead) -> tuple[HeadTensor, ...]:
-    return tuple(
-        HeadTensor(
-            place=place,
-            source=head.placed.sources[place],
-            dtype=str(tensor.dtype).removeprefix("torch."),
-            shape=tuple(tensor.shape),
-        )
-        for place, tensor in head.placed.tensors.items()
-    )
 
 
 def _architectures(folder: Path) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from transformers import AutoConfig
 
 from eaglebench.errors import CheckpointError, UsageError
 from eaglebench.model.heads.aux_layers import AuxLayers, count_aux
-from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD, check_shapes
 from eaglebench.model.heads.published import PublishedHead
 from eaglebench.model.target import Target
@@ -121,7 +120,7 @@ def _check_width(head: PublishedHead, target: TargetFacts) -> None:
     if hidden == target.hidden_size:
         return
     reason = None
-    if head.algorithm is Algorithm.EAGLE:
+    if not head.is_eagle3:
         reason = "an EAGLE-1 head takes and gives states of its target"
     elif not head.config.takes_aux:
         reason = "without auxiliary layers its features are states of the target"
@@ -148,7 +147,7 @@ def _check_lm_head(head: PublishedHead, target: TargetFacts) -> None:
         raise CheckpointError(f"lm_head is {width} wide; the head is {hidden} (hidden_size)")
     if given is not None and given != rows:
         raise CheckpointError(f"the config says draft_vocab_size {given}, lm_head has {rows} rows")
-    if head.algorithm is Algorithm.EAGLE and not is_padding(rows, target.vocab_size):
+    if not head.is_eagle3 and not is_padding(rows, target.vocab_size):
         raise CheckpointError(
             f"lm_head has {rows} rows, the target's vocabulary {target.vocab_size}; an EAGLE-1 "
             "head has no reduced vocabulary"

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 from eaglebench.errors import CheckpointError
-from eaglebench.model.heads.aux_layers import resolve_aux_layers
 from eaglebench.model.heads.eagle import Eagle1Head, Eagle3Head
 from eaglebench.model.heads.embeddings import compare, describe, doubt
 from eaglebench.model.heads.fit import facts_of, fit_to
-from eaglebench.model.heads.format import Algorithm
 from eaglebench.model.heads.head import TARGETS_EMBEDDINGS, DraftHead, LoadReport
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
 from eaglebench.model.heads.published import PublishedHead
@@ -34,33 +32,27 @@ def make_head(
             message names both sides.
     """
     _check_algorithm(published, algorithm)
-    aux = resolve_aux_layers(
-        published.config, published.algorithm, published.form, target.num_layers, aux_layer_ids
-    )
+    aux = published.aux_layers(target.num_layers, aux_layer_ids)
     assert aux.ids is not None
     published = fit_to(published, aux, facts_of(target))
-    likeness = None
-    if EMBEDDING in published.placed.tensors:
-        likeness = compare(published.placed.tensors[EMBEDDING], target.embedding.weight)
+    own = published.placed.tensors.get(EMBEDDING)
+    likeness = None if own is None else compare(own, target.embedding.weight)
     doubts = (aux.warning, doubt(likeness), borrowed_output(published))
     report = LoadReport(
         form=published.form,
         sources=published.placed.sources | borrowed(published),
         aux_layer_ids=aux.ids,
         aux_counting=aux.counting,
-        embeddings=describe(likeness)
-        if EMBEDDING in published.placed.tensors
-        else TARGETS_EMBEDDINGS,
+        embeddings=TARGETS_EMBEDDINGS if own is None else describe(likeness),
         warnings=[*published.warnings, *(text for text in doubts if text)],
     )
-    if published.algorithm is Algorithm.EAGLE:
-        return Eagle1Head(published, target, report)
-    return Eagle3Head(published, target, report)
+    kind = Eagle3Head if published.is_eagle3 else Eagle1Head
+    return kind(published, target, report)
 
 
 def borrowed(published: PublishedHead) -> dict[str, str]:
     """Places that the file leaves empty: place to what is taken."""
-    is_tied = published.algorithm is Algorithm.EAGLE3 and published.config.tie_word_embeddings
+    is_tied = published.is_eagle3 and published.config.tie_word_embeddings
     taken = {EMBEDDING: TARGETS_EMBEDDINGS, LM_HEAD: TIED if is_tied else TARGETS_LM_HEAD}
     tensors = published.placed.tensors
     return {place: source for place, source in taken.items() if place not in tensors}
@@ -68,7 +60,7 @@ def borrowed(published: PublishedHead) -> dict[str, str]:
 
 def borrowed_output(published: PublishedHead) -> str | None:
     """What to say where an EAGLE-3 head, which has an lm_head of its own as a rule, has none."""
-    if published.algorithm is Algorithm.EAGLE or LM_HEAD in published.placed.tensors:
+    if not published.is_eagle3 or LM_HEAD in published.placed.tensors:
         return None
     return f"the head has no lm_head; {borrowed(published)[LM_HEAD]} stands in for it"
 

@@ -1,6 +1,6 @@
 """A head as it lies in a folder: config and tensors, recognised and in place, without a target."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from eaglebench.errors import CheckpointError
 from eaglebench.model.checkpoint import PlacedTensors, place, read_tensors
-from eaglebench.model.heads.aux_layers import written_ids
+from eaglebench.model.heads.aux_layers import AuxLayers, resolve_aux_layers, written_ids
 from eaglebench.model.heads.config import (
     NESTED,
     HeadConfig,
@@ -65,6 +65,15 @@ class PublishedHead:
     placed: PlacedTensors
     feeds_normed: bool
     warnings: tuple[str, ...]
+
+    @property
+    def is_eagle3(self) -> bool:
+        """Whether it works with features of its own."""
+        return self.algorithm is Algorithm.EAGLE3
+
+    def aux_layers(self, num_layers: int | None, given: Sequence[int] | None = None) -> AuxLayers:
+        """The states that feed it; see `resolve_aux_layers`."""
+        return resolve_aux_layers(self.config, self.algorithm, self.form, num_layers, given)
 
 
 def read_published(

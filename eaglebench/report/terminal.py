@@ -26,7 +26,7 @@ from eaglebench.report.phrases import (
     split_text,
     verdict_counts,
 )
-from eaglebench.report.row_tables import RUN_COLUMNS
+from eaglebench.report.row_tables import RUN_COLUMNS, held_rows
 from eaglebench.report.rows import Row, by_cell
 from eaglebench.report.side_by_side import (
     PairedRow,
@@ -68,9 +68,8 @@ def render_run(document: ReportDocument, console: Console, *, title: str) -> Non
         columns = _run_columns(is_wide=is_wide)
         _draw(make_table(columns, of_cell, title=f"{title} - {cell_id}"), console)
     console.print(Text(f"{LENGTH}; {BY_POSITION}", style="dim"))
-    for row in rows:
-        for difference in row.differences:
-            _print_difference(row, difference, console)
+    for row, difference, _ in held_rows(rows):
+        _print_difference(row, difference, console)
     for table in wider_tables(document):
         _draw(table, console)
     _print_notes(document.notes, console)

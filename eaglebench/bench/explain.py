@@ -1,6 +1,6 @@
 """One turn of a stored run in two arms, and the tokens of its model as text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eaglebench.assets.resolve import local_folder
@@ -9,11 +9,10 @@ from eaglebench.errors import InputFileError, UsageError
 from eaglebench.foreign import foreign_code
 from eaglebench.plan.option import Notice
 from eaglebench.records.measured import MeasuredRun, MeasuredTurn
+from eaglebench.report.side_by_side import TokenText
 from eaglebench.stats.pairing import Pair, pair_turns
 from eaglebench.stats.tau import Tau
 from eaglebench.store.run_folder import RunFolder
-
-TokenText = Callable[[Sequence[int]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,7 @@ from eaglebench.report.charts import chart_data
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.judgement_table import findings_table
 from eaglebench.report.phrases import BY_POSITION, LENGTH, NO_VALUE, paste_lines, verdict_counts
-from eaglebench.report.row_tables import (
-    KINDS,
-    RUN_COLUMNS,
-    facts_table,
-    partings_table,
-    runs_table,
-)
+from eaglebench.report.row_tables import KINDS, RUN_COLUMNS, facts_table, partings_table, runs_table
 from eaglebench.report.table import Table
 from eaglebench.report.wider_tables import wider_tables
 

@@ -3,24 +3,16 @@
 from collections.abc import Sequence
 
 from eaglebench.records.verdict import Finding, Judgement
-from eaglebench.report.phrases import (
-    Interval,
-    first_few,
-    heaviest_first,
-    place_text,
-    reason_text,
-)
+from eaglebench.report.phrases import Interval, first_few, heaviest_first, place_text, reason_text
 from eaglebench.report.table import Column, Table, make_table
 from eaglebench.stats.metrics import ACCEPTANCE
 
 MAX_NAMED = 12
 """Questions named in one cell of a page."""
 _VERDICT = Column("verdict", "verdict", "verdict", filter="verdict")
-_PLACE = (
-    Column("cell", "cell_id"),
-    Column("arm", "arm", filter="arm"),
-    Column("metric", "metric"),
-)
+_ARM = Column("arm", "arm", filter="arm")
+_PLACE = (Column("cell", "cell_id"), _ARM, Column("metric", "metric"))
+_WHOLE_PLACE = Column("cell, arm, metric", place_text, short="cell, arm, metric")
 
 
 def findings_table(judgement: Judgement, *, is_whole: bool = False) -> Table:
@@ -45,9 +37,7 @@ def findings_table(judgement: Judgement, *, is_whole: bool = False) -> Table:
 
 def verdicts_table(findings: Sequence[Finding], *, is_wide: bool) -> Table:
     """One line a finding, with where and why."""
-    place = (
-        _PLACE if is_wide else (Column("cell, arm, metric", place_text, short="cell, arm, metric"),)
-    )
+    place = _PLACE if is_wide else (_WHOLE_PLACE,)
     return make_table((_VERDICT, *place, Column("why", reason_text)), findings)
 
 

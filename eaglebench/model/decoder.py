@@ -52,19 +52,15 @@ def find_decoder(model: PreTrainedModel) -> Any:
         value = getattr(config, name, None)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             refuse(model, f"its config has {name} {value!r}; expected a whole number above 0")
+    count = config.num_hidden_layers
     parts = (model.get_decoder(), model.base_model, getattr(model, "model", None))
-    stacks = (each for each in parts if _is_stack(each, config.num_hidden_layers))
-    decoder = next((each for each in stacks if each is not model), None)
+    modules = (each for each in parts if isinstance(each, nn.Module) and each is not model)
+    decoder = next((each for each in modules if decoder_layers(each, count) is not None), None)
     if decoder is None:
-        count = config.num_hidden_layers
         refuse(model, f"no part of it is a decoder with one list of {count} layers")
     if not isinstance(model.get_output_embeddings(), nn.Module):
         refuse(model, "it has no language-model head")
     return decoder
-
-
-def _is_stack(part: Any, count: int) -> bool:
-    return isinstance(part, nn.Module) and decoder_layers(part, count) is not None
 
 
 def decoder_layers(decoder: nn.Module, count: int) -> nn.ModuleList | None:

@@ -27,17 +27,11 @@ def resolve_device(name: str) -> torch.device:
         raise UsageError(f"unknown device {name!r}", hint="try cpu or cuda") from error
     if device.type not in {"cpu", "cuda"}:
         raise UsageError(f"{name} is not supported", hint="try cpu or cuda")
-    if device.type == "cuda":
-        _check_cuda(device)
-    return device
-
-
-def _check_cuda(device: torch.device) -> None:
-    if not torch.cuda.is_available():
+    if device.type == "cuda" and not torch.cuda.is_available():
         raise UsageError("there is no CUDA device here", hint="use --device cpu")
-    count = torch.cuda.device_count()
-    if (device.index or 0) >= count:
+    if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
         raise UsageError(f"there is no {device} here; there are {count}, counted from 0")
+    return device
 
 
 def accelerator_facts(device: torch.device) -> AcceleratorFacts | None:

@@ -29,8 +29,12 @@ def fused_linear(*parts: Any) -> FewRowLinear:
 def rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary embedding of [..., head_dim] with cos and sin, which are broadcast.
 
-    The same products and sums as `transformers`: x * cos + rotate_half(x) * sin.
+    The same products and sums as `transformers`: x * cos + rotate_half(x) * sin. Dimensions past
+    those of cos and sin stay as they are.
     """
+    width = cos.shape[-1]
+    if width < heads.shape[-1]:
+        return torch.cat([rotate(heads[..., :width], cos, sin), heads[..., width:]], dim=-1)
     half = heads.shape[-1] // 2
     rotated = torch.cat([-heads[..., half:], heads[..., :half]], dim=-1)
     return heads * cos + rotated * sin

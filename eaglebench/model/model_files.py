@@ -62,18 +62,13 @@ def readable(
         read_json_object(path)
     for path in texts:
         read_text(path)
-    marked = [path for path in (*named, *texts) if _has_mark(path)]
+    marked = [path for path in (*named, *texts) if path.read_bytes().startswith(_MARK)]
     if not marked:
         yield folder
         return
     with TemporaryDirectory(prefix="eaglebench-") as name:
         _link(folder, Path(name), marked)
         yield Path(name)
-
-
-def _has_mark(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(_MARK)) == _MARK
 
 
 def _link(folder: Path, copy: Path, marked: Sequence[Path]) -> None:

@@ -59,7 +59,12 @@ def load_model(
         _check_accounted(path, model, report)
     with foreign_code(lambda reason: _does_not_fit(path, device, reason)):
         model.to(device)
-    _check_dequantized(model)
+    for name, weight in model.named_parameters():
+        if weight.dtype not in _FLOATS:  # what is fused and multiplied here are plain floats
+            kind = str(weight.dtype).removeprefix("torch.")
+            refuse(
+                model, f"its weights stay quantized ({name} is {kind}); expected 16 bits or more"
+            )
     _check_finite(path, model)
     loaded: PreTrainedModel = model
     return loaded
@@ -90,16 +95,6 @@ def _quantization(config: Any) -> str | None:
             hint=f"known: {known}",
         )
     return str(method)
-
-
-def _check_dequantized(model: PreTrainedModel) -> None:
-    """What is fused and multiplied here are plain floats."""
-    for name, weight in model.named_parameters():
-        if weight.dtype not in _FLOATS:
-            kind = str(weight.dtype).removeprefix("torch.")
-            refuse(
-                model, f"its weights stay quantized ({name} is {kind}); expected 16 bits or more"
-            )
 
 
 def _cannot_load(path: Path | str, reason: str) -> UsageError:

@@ -38,13 +38,9 @@ def check_same_tokenizer(target: Path, draft: Path) -> None:
 def _vocabulary(path: Path) -> dict[str, int]:
     with (
         readable(path.parent, (path.name,)) as folder,
-        foreign_code(lambda reason: _broken(path, reason)),
+        foreign_code(lambda why: CheckpointError(f"{path} is no tokenizer: {why}")),
     ):
         return Tokenizer.from_file(str(folder / path.name)).get_vocab()
-
-
-def _broken(path: Path, reason: str) -> UsageError:
-    return CheckpointError(f"{path} is no tokenizer: {reason}")
 
 
 class HubTokenizer:

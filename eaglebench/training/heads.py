@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from eaglebench.files import read_json_object
-from eaglebench.model.heads.config import HeadConfig
 from eaglebench.model.heads.embeddings import compare_with_folder, describe, doubt
 from eaglebench.model.heads.fit import fit_to, id_table, read_facts
 from eaglebench.model.heads.format import HeadFormat
@@ -102,24 +101,29 @@ def inspect_head(
         rows, warnings = len(table), fitted.warnings
     own = tensors.get(EMBEDDING)
     likeness = None if own is None or target is None else compare_with_folder(own, target)
+    config, rope = head.config, head.config.rope
+    rotary = (
+        f"{config.rotated_width} of {config.head_width} dimensions of a head, type "
+        f"{rope['rope_type']}, base {rope['rope_theta']:g}"
+    )
     doubts = (aux.warning, table_warning, doubt(likeness), borrowed_output(head))
     return HeadReport(
         path=str(folder),
         form=head.form,
         algorithm=head.algorithm,
         target=str(target) if target else None,
-        fields=head.config.model_dump(mode="json", exclude_unset=True),
+        fields=config.model_dump(mode="json", exclude_unset=True),
         draft_config=dict(draft_config or {}),
         aux_written=aux.written,
         aux_counting=aux.counting,
         aux_layer_ids=aux.ids,
-        vocab_size=facts.vocab_size if facts else head.config.vocab_size,
+        vocab_size=facts.vocab_size if facts else config.vocab_size,
         draft_vocab_size=rows,
         has_id_table="d2t" in tensors,
         feeds_normed=head.feeds_normed,
-        max_positions=head.config.max_position_embeddings,
-        window=head.config.window,
-        rotary=_rotary(head.config),
+        max_positions=config.max_position_embeddings,
+        window=config.window,
+        rotary=rotary,
         tensors=tuple(
             HeadTensor(
                 place=place,
@@ -153,22 +157,13 @@ def convert_head(
     """
     head = read_published(folder, draft_config)
     facts = read_facts(target) if target else None
-    verifier = Verifier(target_name, _architectures(target)) if target else Verifier()
+    verifier = Verifier()
+    if target:
+        raw = read_json_object(target / "config.json")
+        verifier = Verifier(target_name, tuple(raw.get("architectures") or ()))
     converted = convert(
         head, HeadFormat(form), target=facts, verifier=verifier, aux_layer_ids=aux_layer_ids
     )
     save_converted(converted, out)
     report = inspect_head(out, target)
     return replace(report, warnings=(*report.warnings, *converted.warnings))
-
-
-def _rotary(config: HeadConfig) -> str:
-    """Kind, base and share of the angles."""
-    rope = config.rope
-    dims = f"{config.rotated_width} of {config.head_width} dimensions of a head"
-    return f"{dims}, type {rope['rope_type']}, base {rope['rope_theta']:g}"
-
-
-def _architectures(folder: Path) -> tuple[str, ...]:
-    raw = read_json_object(folder / "config.json")
-    return tuple(raw.get("architectures") or ())

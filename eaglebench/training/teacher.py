@@ -85,10 +85,14 @@ class Teacher:
         places = [torch.tensor(_decisions(each), device=device) for each in conversations]
         starts = np.cumsum([0, *lengths[:-1]]).tolist()
         rows = torch.cat([place + start for place, start in zip(places, starts, strict=True)])
+        layout_rows = [
+            LayoutRow(np.arange(start, start + length) + DUMMY_SLOTS, length)
+            for start, length in zip(starts, lengths, strict=True)
+        ]
         output = self.target.forward(
             torch.tensor([token for each in conversations for token in each.ids], device=device),
             torch.cat([torch.arange(length, device=device) for length in lengths]),
-            make_layout(_rows(starts, lengths), device=device, backend="loop"),
+            make_layout(layout_rows, device=device, backend="loop"),
             self.target.make_pool(DUMMY_SLOTS + sum(lengths)),
             rows,
             (*self.aux_layer_ids, self.target.normed_state_id),
@@ -127,13 +131,6 @@ def _decisions(conversation: Conversation) -> list[int]:
         position - 1
         for start, end in conversation.answers
         for position in range(max(start, 1), end)
-    ]
-
-
-def _rows(starts: Sequence[int], lengths: Sequence[int]) -> list[LayoutRow]:
-    return [
-        LayoutRow(np.arange(start, start + length) + DUMMY_SLOTS, length)
-        for start, length in zip(starts, lengths, strict=True)
     ]
 
 

@@ -95,7 +95,7 @@ class HeadLayer:
         heads = linear(inputs, self._qkv, self._qkv_bias).view(count, -1, self.config.head_width)
         rotated = self._norm_heads(heads[:, :num_rotated])
         cos, sin = self._rotary(inputs[None], positions[None])
-        rotated = self._rotate(rotated, cos[0, :, None], sin[0, :, None])
+        rotated = rotate(rotated, cos[0, :, None], sin[0, :, None])
         attended = self.attention(
             rotated[:, :num_heads],
             rotated[:, num_heads:],
@@ -105,13 +105,6 @@ class HeadLayer:
             self._form,
         )
         return attended.reshape(count, -1)
-
-    def _rotate(self, heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """Turn the first dimensions of every head; with partial rotation the others stay."""
-        width = cos.shape[-1]
-        if width == heads.shape[-1]:
-            return rotate(heads, cos, sin)
-        return torch.cat([rotate(heads[..., :width], cos, sin), heads[..., width:]], dim=-1)
 
     def _norm_heads(self, heads: Tensor) -> Tensor:
         """Norms over the width of each query and key head, as in Qwen 3."""

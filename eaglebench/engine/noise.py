@@ -13,7 +13,7 @@ from torch import Tensor
 
 from eaglebench.engine.models import Models
 from eaglebench.kv.pool import KVPool
-from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.attention_layout import AttentionLayout, make_layout
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.records.models import NumericNoise
 
@@ -121,11 +121,7 @@ class _Pass:
         output = self.models.target.forward(
             self.ids[start:end],
             positions,
-            make_layout(
-                [LayoutRow(np.arange(end, dtype=np.int64), end - start)],
-                device=device,
-                backend=self.models.target.attention_backend,
-            ),
+            self._layout(start, end, self.models.target.attention_backend),
             self.target_pool,
             torch.arange(end - start, device=device),
             aux_layer_ids=head.aux_layer_ids if head else (),
@@ -137,11 +133,12 @@ class _Pass:
             self.ids[start + 1 : settled + 1],
             head.fuse(output.aux[: settled - start]),
             positions[: settled - start],
-            make_layout(
-                [LayoutRow(np.arange(settled, dtype=np.int64), settled - start)],
-                device=device,
-                backend=head.attention_backend,
-            ),
+            self._layout(start, settled, head.attention_backend),
             self.draft_pool,
         )
         return output.logits, head.logits(hidden)
+
+    def _layout(self, start: int, end: int, backend: str) -> AttentionLayout:
+        """Tokens [start, end) behind all in front of them, in slots of their own numbers."""
+        row = LayoutRow(np.arange(end, dtype=np.int64), end - start)
+        return make_layout([row], device=self.models.device, backend=backend)

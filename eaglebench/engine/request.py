@@ -23,7 +23,7 @@ from eaglebench.kv.cache import PrefixLock
 from eaglebench.kv.tables import BlockTable
 from eaglebench.records.generation import FinishReason, GenerationRequest
 from eaglebench.records.observation import RequestObservation, RequestTimes, VerifyStep
-from eaglebench.spec.proposal import NOTHING_PROPOSED, Proposal
+from eaglebench.spec.proposal import NOTHING_PROPOSED
 
 PENDING_ROOT = 1
 """Known tokens whose KV is not written while decoding: the root of the next verify step."""
@@ -75,21 +75,13 @@ class EngineRequest:
         self.finish_reason: FinishReason | None = None
         self.error: str | None = None
         self.prefill_gap: float | None = None
-        self.proposal: Proposal = NOTHING_PROPOSED
-        self.num_proposed_slots = 0  # slots past N - 1 that hold draft KV of the proposal
         self.num_prompt_tokens = len(request.prompt_token_ids)
         self.watch = StopWatch(rule, self.num_prompt_tokens)
         self._tokens = np.array(request.prompt_token_ids, dtype=np.int32)
         self._num_known = self.num_prompt_tokens
         self.mark()
-        # filled by the scheduler at admission, dropped at preemption and finish
-        self.table: BlockTable | None = None
-        self.lock: PrefixLock | None = None
         self.namespace: str | None = None
-        self.tree_owned_slots = 0
-        self.num_slid_pages = 0  # leading pages whose window pages were given back
-        self.num_written = 0
-        self.draft_valid_len = 0
+        self.drop_pages()
         self._added_s = added_s
         self._admitted_s: float | None = None
         self._prefilled_s: float | None = None
@@ -175,8 +167,7 @@ class EngineRequest:
         self.error = error
         # after the error: whoever finds a reason finds all that belongs to it, see `recover`
         self.finish_reason = "failed"
-        self.proposal = NOTHING_PROPOSED
-        self.num_proposed_slots = 0
+        self.drop_proposal()
 
     def move_to(self, state: RequestState) -> None:
         """Change state.
@@ -215,15 +206,19 @@ class EngineRequest:
         self.state = RequestState.WAITING
 
     def drop_pages(self) -> None:
-        """Forget everything about KV; the caller has given pages and lock back."""
-        self.table = None
-        self.lock = None
+        """Hold none: before an admission, and once the caller has given pages and lock back."""
+        self.table: BlockTable | None = None
+        self.lock: PrefixLock | None = None
         self.tree_owned_slots = 0
-        self.num_slid_pages = 0
+        self.num_slid_pages = 0  # leading pages whose window pages were given back
         self.num_written = 0
         self.draft_valid_len = 0
+        self.drop_proposal()
+
+    def drop_proposal(self) -> None:
+        """Have nothing proposed."""
         self.proposal = NOTHING_PROPOSED
-        self.num_proposed_slots = 0
+        self.num_proposed_slots = 0  # slots past N - 1 that hold draft KV of the proposal
 
     def note_admitted(self, now_s: float) -> None:
         """Remember when the request first ran."""

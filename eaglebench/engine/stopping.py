@@ -85,7 +85,8 @@ class TextTail:
         if not self._stop_strings:
             return False
         longer = self._decode([*self._token_ids, token_id])
-        if longer == self._text and not self._decode([token_id]):
+        # twice: a space at the beginning of a text may be left out, and shows behind another one
+        if longer == self._text and not self._decode([token_id, token_id]):
             return False  # no text: neither here nor for the tokens that follow
         self._token_ids.append(token_id)
         self._text = longer

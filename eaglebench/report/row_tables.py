@@ -172,11 +172,11 @@ def partings_table(rows: Sequence[Row]) -> Table:
     """Every turn that is not the same in both arms, gravest class first."""
     found = [
         Held(row, difference, pair)
+        for kind in KINDS
         for row, difference, _ in held_rows(rows)
         for pair in difference.pairs
-        if pair.kind != "identical"
+        if pair.kind == kind
     ]
-    found.sort(key=lambda held: KINDS.index(held.pair.kind) if held.pair else 0)
     title = "Turns that differ between two arms, gravest class first"
     return make_table(PARTING_COLUMNS, found, name="partings", title=title)
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, log
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.json_document import comparison_document
@@ -25,8 +25,10 @@ from tests.fakes import NOISE, Plant, ScriptedRuntime
 from tests.sessions import make_cell, make_folder, make_session, make_talk, make_talks
 
 TAU = Tau(target=10 * NOISE, draft=10 * NOISE)
+NO_RUN: Any = None
+"""Only a table of fault arms looks at the run."""
 EMPTY = ReportDocument(
-    run=MeasuredRun,  # type: ignore[arg-type]  # no table of the terminal's looks at it
+    run=NO_RUN,
     rows=(),
     judgement=Judgement(candidate="a", baseline="b", findings=()),
     notes=(),

@@ -9,7 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from eaglebench.errors import InputFileError
-from eaglebench.files import kind_of, parse_json, read_text
+from eaglebench.files import is_file, kind_of, parse_json, read_text
 from eaglebench.plan.explain import explain_validation
 from eaglebench.plan.matrix import MatrixSpec
 from eaglebench.plan.suite import shipped_folder
@@ -39,7 +39,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 def matrix_path(name: str) -> Path:
     """The file of a matrix: any file by its path, one that ships with eaglebench by its name."""
     shipped = Path(str(shipped_folder() / "matrices" / f"{name}.toml"))
-    return shipped if shipped.is_file() and not Path(name).exists() else Path(name)
+    return shipped if is_file(shipped) and not Path(name).exists() else Path(name)
 
 
 def read_matrix_file(path: Path) -> MatrixSpec:

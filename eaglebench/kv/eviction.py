@@ -65,9 +65,8 @@ class EvictionQueue(Generic[Item]):
         """Let time go on: what is touched from now on is younger than all before."""
         self._now += 1
 
-    def touch(self, item: Item) -> None:
+    def touch(self, use: Use) -> None:
         """Note a use; the first one of what was not there is its birth."""
-        use = self._use_of(item)
         use.last_used = self._now
         use.born = use.born or self._now
 

@@ -125,7 +125,7 @@ class RadixTree:
         num_pages = 0
         size = self.geometry.page_size
         while True:
-            self._queue.touch(node)
+            self._queue.touch(node.use)
             child = node.children.get(key.page_token(num_pages * size, self.geometry))
             if child is None or key.num_units < (num_pages + 1) * size:
                 return Match(num_pages, node, len(node.pages), self._reshapes)
@@ -135,7 +135,7 @@ class RadixTree:
             num_pages += in_child
             node = child
             if in_child < held:
-                self._queue.touch(node)
+                self._queue.touch(node.use)
                 return Match(num_pages, node, in_child, self._reshapes)
 
     def pages_of(self, match: Match) -> NDArray[np.int32]:
@@ -202,7 +202,7 @@ class RadixTree:
             tokens, pages = tokens.copy(), pages.copy()
         self._queue.tick()  # the new leaf is younger than what a split left beside it
         leaf = Node(parent, token, tokens, pages)
-        self._queue.touch(leaf)
+        self._queue.touch(leaf.use)
         parent.children[token] = leaf
         self.num_evictable_pages += len(pages)
         self._enqueue(leaf)

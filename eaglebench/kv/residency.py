@@ -188,7 +188,7 @@ class WindowResidency:
         """The nodes that hold the last `num_pages` pages in front of the end of `node` were used."""
         self._queue.tick()
         for each in _holders(node, num_pages):
-            self._queue.touch(each)
+            self._queue.touch(WINDOW_USE.of(each))
             self._queue.push(each)
 
     def _note_split(self, front: Node, rear: Node) -> None:

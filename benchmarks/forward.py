@@ -21,8 +21,8 @@ from transformers import AutoModelForCausalLM
 import eaglebench
 from eaglebench.assets.cache import cache_root
 from eaglebench.model.attention_layout import make_layout
+from eaglebench.model.heads.eagle import make_head
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import make_head
 from eaglebench.model.heads.published import read_published
 from eaglebench.model.layout_row import LayoutRow
 from eaglebench.model.target import Target

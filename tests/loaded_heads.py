@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eaglebench.model.heads.eagle import make_head
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import make_head
 from eaglebench.model.heads.published import read_published
 from eaglebench.model.target import Target
 

@@ -13,8 +13,8 @@ from eaglebench.engine.models import Models
 from eaglebench.errors import UsageError
 from eaglebench.model.attention import resolve_backend
 from eaglebench.model.device import accelerator_facts, resolve_device
+from eaglebench.model.heads.eagle import make_head
 from eaglebench.model.heads.head import DraftHead
-from eaglebench.model.heads.loading import make_head
 from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
 from eaglebench.model.tokenizer import HubTokenizer, check_same_tokenizer

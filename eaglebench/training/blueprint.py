@@ -21,7 +21,7 @@ from eaglebench.model.heads.published import PublishedHead, read_published
 from eaglebench.model.target import Target
 from eaglebench.model.vocabulary import written_tables
 from eaglebench.training.recipe import TrainingRecipe
-from eaglebench.training.trainable import TrainableHead
+from eaglebench.training.training_time_test import TrainableHead
 
 _BLOCKS = {
     "": ("fc", "norm", "lm_head"),

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from eaglebench.files import read_json_object
+from eaglebench.model.heads.eagle import borrowed, borrowed_output
 from eaglebench.model.heads.embeddings import compare_with_folder, describe, doubt
 from eaglebench.model.heads.fit import fit_to, id_table, read_facts
 from eaglebench.model.heads.format import HeadFormat
 from eaglebench.model.heads.head import TARGETS_EMBEDDINGS
-from eaglebench.model.heads.loading import borrowed, borrowed_output
 from eaglebench.model.heads.places import EMBEDDING, LM_HEAD
 from eaglebench.model.heads.published import read_published
 from eaglebench.training.conversion import Verifier, convert, save_converted

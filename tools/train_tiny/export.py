@@ -10,7 +10,7 @@ from transformers import LlamaForCausalLM
 from eaglebench.model.target import Target
 from eaglebench.training.blueprint import new_blueprint, published_tensors
 from eaglebench.training.recipe import TrainingRecipe
-from eaglebench.training.trainable import TrainableHead
+from eaglebench.training.training_time_test import TrainableHead
 from tools.train_tiny.head_training import AUX_LAYER_IDS
 from tools.train_tiny.target import HIDDEN
 from tools.train_tiny.tokens import DRAFT_TOKEN_IDS, VOCAB_SIZE, save_tokenizer

@@ -8,8 +8,8 @@ from torch import Tensor
 from transformers import LlamaForCausalLM
 
 from eaglebench.model.heads.config import HeadConfig
-from eaglebench.training.optimizer import Optimizers
-from eaglebench.training.trainable import PastLevel, TrainableHead
+from eaglebench.training.trainer import Optimizers
+from eaglebench.training.training_time_test import PastLevel, TrainableHead
 from tools.train_tiny.batches import make_batch
 from tools.train_tiny.rates import RATES
 from tools.train_tiny.target import HEADS, HIDDEN, KV_HEADS, MLP

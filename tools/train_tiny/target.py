@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from eaglebench.training.optimizer import Optimizers
+from eaglebench.training.trainer import Optimizers
 from tools.train_tiny.batches import make_batch
 from tools.train_tiny.rates import RATES
 from tools.train_tiny.tokens import BOS, EOS, VOCAB_SIZE

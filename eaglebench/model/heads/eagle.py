@@ -1,4 +1,4 @@
-"""The two kinds of heads: one decoder layer over what the target knows and the next tokens.
+"""The two kinds of heads, made from what was read: a layer over what the target knows and next tokens.
 
 EAGLE-1 and EAGLE-2 foretell the target's next state:
 
@@ -33,16 +33,20 @@ Source: EAGLE-3 (arXiv:2503.01840) and its published code (`cnets.py`, SafeAILab
 of EAGLE 3.1 (arXiv:2605.09992).
 """
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from eaglebench.errors import CheckpointError
 from eaglebench.kv.pool import KVPool
 from eaglebench.model.attention_layout import AttentionLayout
 from eaglebench.model.heads.aux_layers import count_aux
-from eaglebench.model.heads.fit import facts_of, id_table
+from eaglebench.model.heads.embeddings import compare, describe, doubt
+from eaglebench.model.heads.fit import facts_of, fit_to, id_table
 from eaglebench.model.heads.format import Algorithm
-from eaglebench.model.heads.head import LoadReport
+from eaglebench.model.heads.head import TARGETS_EMBEDDINGS, DraftHead, LoadReport
 from eaglebench.model.heads.layer import HeadLayer, on_target, rms_norm
 from eaglebench.model.heads.places import (
     EMBEDDING,
@@ -184,3 +188,66 @@ class Eagle3Head(_EagleHead):
 
     def _normed(self, rows: Tensor, weight: Tensor) -> Tensor:
         return rms_norm(rows, weight, self.config.rms_norm_eps)
+
+
+TARGETS_LM_HEAD = "the target's lm_head"
+TIED = "the embeddings, as tie_word_embeddings asks"
+
+
+def make_head(
+    published: PublishedHead,
+    target: Target,
+    *,
+    algorithm: str | None = None,
+    aux_layer_ids: Sequence[int] | None = None,
+) -> DraftHead:
+    """The head that was read, over its target; dtype, device and attention follow the target.
+
+    `algorithm` refuses a head of another kind; `aux_layer_ids` says otherwise than its config which
+    states feed it.
+
+    Raises:
+        CheckpointError: it is of another kind than asked for, or does not fit the target; the
+            message names both sides.
+    """
+    _check_algorithm(published, algorithm)
+    aux = published.aux_layers(target.num_layers, aux_layer_ids)
+    assert aux.ids is not None
+    published = fit_to(published, aux, facts_of(target))
+    own = published.placed.tensors.get(EMBEDDING)
+    likeness = None if own is None else compare(own, target.embedding.weight)
+    doubts = (aux.warning, doubt(likeness), borrowed_output(published))
+    report = LoadReport(
+        form=published.form,
+        sources=published.placed.sources | borrowed(published),
+        aux_layer_ids=aux.ids,
+        aux_counting=aux.counting,
+        embeddings=TARGETS_EMBEDDINGS if own is None else describe(likeness),
+        warnings=[*published.warnings, *(text for text in doubts if text)],
+    )
+    kind = Eagle3Head if published.is_eagle3 else Eagle1Head
+    return kind(published, target, report)
+
+
+def borrowed(published: PublishedHead) -> dict[str, str]:
+    """Places that the file leaves empty: place to what is taken."""
+    is_tied = published.is_eagle3 and published.config.tie_word_embeddings
+    taken = {EMBEDDING: TARGETS_EMBEDDINGS, LM_HEAD: TIED if is_tied else TARGETS_LM_HEAD}
+    tensors = published.placed.tensors
+    return {place: source for place, source in taken.items() if place not in tensors}
+
+
+def borrowed_output(published: PublishedHead) -> str | None:
+    """What to say where an EAGLE-3 head, which has an lm_head of its own as a rule, has none."""
+    if not published.is_eagle3 or LM_HEAD in published.placed.tensors:
+        return None
+    return f"the head has no lm_head; {borrowed(published)[LM_HEAD]} stands in for it"
+
+
+def _check_algorithm(published: PublishedHead, wanted: str | None) -> None:
+    if wanted is not None and wanted != published.algorithm:
+        raise CheckpointError(
+            f"--algorithm {wanted} was asked for, {published.path} holds an {published.algorithm} "
+            "head",
+            hint=f"use --algorithm {published.algorithm}, or name another --draft-model",
+        )

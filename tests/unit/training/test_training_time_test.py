@@ -6,9 +6,10 @@ from torch import Tensor
 from eaglebench.model.heads.layer import make_rotary
 from eaglebench.training.blueprint import blueprint_of
 from eaglebench.training.teacher import Lesson, Shelf, Teacher
-from eaglebench.training.trainable import PastLevel, TrainableHead
 from eaglebench.training.training_time_test import (
     LevelScore,
+    PastLevel,
+    TrainableHead,
     TrainingTimeTest,
     count_accepted,
     decayed,

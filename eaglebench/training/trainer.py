@@ -27,25 +27,10 @@ LAST_SHARE = 0.02
 """Of the rate, at the last step."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """Learning rates at their highest, and how many steps they take to get there.
-
-    Attributes:
-        matrix: of the matrices inside layers (Muon).
-        other: of norms, embeddings and the language-model head (AdamW).
-        warm_steps: steps of linear warm-up.
-    """
-
-    matrix: float = 0.02
-    other: float = 4e-3
-    warm_steps: int = 20
-
-
 class Optimizers:
-    """Steps both, with a linear warm-up and decay over `num_steps`."""
+    """Steps both at the recipe's rates, with a linear warm-up and decay over `num_steps`."""
 
-    def __init__(self, module: nn.Module, num_steps: int, rates: Rates) -> None:
+    def __init__(self, module: nn.Module, num_steps: int, recipe: TrainingRecipe) -> None:
         outer = ("embed_tokens", "lm_head")
         matrices: list[Tensor] = []
         others: list[Tensor] = []
@@ -54,11 +39,14 @@ class Optimizers:
             (matrices if inner else others).append(parameter)
         self._parameters: list[Tensor] = [*matrices, *others]
         self._parts: tuple[tuple[torch.optim.Optimizer, float], ...] = (
-            (torch.optim.Muon(matrices, lr=rates.matrix, weight_decay=0.01), rates.matrix),
-            (torch.optim.AdamW(others, lr=rates.other, betas=(0.9, 0.98)), rates.other),
+            (
+                torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=0.01),
+                recipe.matrix_rate,
+            ),
+            (torch.optim.AdamW(others, lr=recipe.other_rate, betas=(0.9, 0.98)), recipe.other_rate),
         )
         self._num_steps = num_steps
-        self._warm_steps = rates.warm_steps
+        self._warm_steps = recipe.warm_updates
         self._done = 0
 
     def state(self) -> dict[str, Any]:
@@ -118,10 +106,7 @@ class Trainer:
         self.done = 0
         self.seen_tokens = 0
         self._shelf, self._recipe = shelf, recipe
-        rates = Rates(
-            matrix=recipe.matrix_rate, other=recipe.other_rate, warm_steps=recipe.warm_updates
-        )
-        self._optimizers = Optimizers(head, recipe.updates, rates)
+        self._optimizers = Optimizers(head, recipe.updates, recipe)
 
     def train(
         self,

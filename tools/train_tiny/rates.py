@@ -1,5 +1,5 @@
 """Learning rates of both networks."""
 
-from eaglebench.training.trainer import Rates
+from eaglebench.training.recipe import TrainingRecipe
 
-RATES = Rates(matrix=0.02, other=4e-3, warm_steps=20)
+RATES = TrainingRecipe(matrix_rate=0.02, other_rate=4e-3, warm_updates=20)

@@ -21,6 +21,7 @@ from eaglebench.engine.request import EngineRequest
 from eaglebench.errors import UsageError
 from eaglebench.kv.pool import KVPool, LayerPools
 from eaglebench.kv.window import PagePairAllocator
+from eaglebench.records.knobs import EVICTION_POLICIES, PREALLOCATIONS
 from eaglebench.records.observation import RequestObservation
 from eaglebench.spec.shape import DraftShape
 from tests.engines import (
@@ -99,7 +100,8 @@ class EngineHistory(RuleBasedStateMachine):
         branches=st.integers(0, 5),
         nodes=st.integers(1, 24),
         pool=st.sampled_from([192, 256, 512]),
-        preallocation=st.sampled_from(["none", "lookahead-blocks", "covered"]),
+        preallocation=st.sampled_from(PREALLOCATIONS),
+        eviction=st.sampled_from(EVICTION_POLICIES),
     )
     def start(
         self,
@@ -111,6 +113,7 @@ class EngineHistory(RuleBasedStateMachine):
         nodes: int,
         pool: int,
         preallocation: str,
+        eviction: str,
     ) -> None:
         """An engine with these knobs."""
         topk = self.topks[branches % len(self.topks)]
@@ -128,6 +131,7 @@ class EngineHistory(RuleBasedStateMachine):
                 max_total_tokens=pool,
                 preallocation=preallocation,
                 preallocate_tokens=page_size,
+                eviction_policy=eviction,
                 swa_full_tokens_ratio=self.ratio,
             ),
             models=self.models,

@@ -1,10 +1,10 @@
 """Everything a report can show of one run; the formats render it and decide nothing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eaglebench.records.doubt import Doubt
 from eaglebench.records.measured import MeasuredRun
-from eaglebench.records.verdict import Judgement
+from eaglebench.records.verdict import Judgement, Verdict
 from eaglebench.report.rows import Row
 from eaglebench.stats.sweep import Sweep
 
@@ -33,3 +33,9 @@ class ReportDocument:
     def places(self) -> tuple[tuple[str, str], ...]:
         """Every cell and arm."""
         return tuple((row.cell_id, row.arm) for row in self.rows)
+
+    def verdict_on(self, row: Row) -> Verdict | None:
+        """The heaviest verdict on a cell and arm; None where nothing was judged."""
+        name = (row.cell_id, row.arm)
+        mine = tuple(f for f in self.judgement.findings if (f.cell_id, f.arm) == name)
+        return replace(self.judgement, findings=mine).verdict if mine else None

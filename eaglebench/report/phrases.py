@@ -1,12 +1,11 @@
 """What the formats for people say, each value and each sentence spelled once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from math import expm1, isfinite
 from typing import Any
 
-from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement, Verdict
 from eaglebench.report.document import ReportDocument
@@ -86,13 +85,6 @@ def cell_text(value: Value, form: str) -> str:
         return f"< {LEAST_SHOWN_P}"
     is_whole = form == "exact" and isinstance(value, int)
     return str(value) if isinstance(value, str) or is_whole else FORMS[form].format(value)
-
-
-def row_verdict(document: ReportDocument, row: Row) -> Verdict | None:
-    """The heaviest verdict on one cell and arm; None where nothing was judged."""
-    name = (row.cell_id, row.arm)
-    mine = tuple(f for f in document.judgement.findings if (f.cell_id, f.arm) == name)
-    return replace(document.judgement, findings=mine).verdict if mine else None
 
 
 def heaviest_first(findings: Iterable[Finding]) -> list[Finding]:
@@ -187,7 +179,7 @@ def passes_text(ratio: RatioEstimate | None) -> str | None:
 def why_text(row: Row) -> str | None:
     """Classes of the turns; for a fault arm also what the cache without the fault does better."""
     parts = [_classes(row.difference, COMPARED)] if row.difference else []
-    other = other_difference(row)
+    other = row.other_difference
     if other is not None:
         change, p_value = cell_text(other.acceptance, "change"), cell_text(other.p_value, "p")
         parts.append(f"against {other.against} {change}, p(shorter) {p_value}")
@@ -249,11 +241,6 @@ def split_text(difference: Difference) -> str | None:
     parts = [sum(difference.log_ratio), *difference.log_ratio]
     whole, acceptance, rate, share = (cell_text(expm1(part), "short change") for part in parts)
     return f"throughput {whole} = acceptance {acceptance} x step rate {rate} x decode share {share}"
-
-
-def other_difference(row: Row) -> Difference | None:
-    """Against another arm than `no-cache`: what a fault arm is also compared with."""
-    return next((d for d in row.differences if d.against != BASELINE_ARM), None)
 
 
 def workload_text(document: ReportDocument) -> str:

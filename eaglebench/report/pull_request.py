@@ -16,7 +16,6 @@ from eaglebench.report.phrases import (
     finding_text,
     heaviest_first,
     paste_lines,
-    row_verdict,
     split_text,
     workload_text,
 )
@@ -101,7 +100,7 @@ def _more(lines: Sequence[str], hidden: int, what: str) -> list[str]:
 
 
 def _weight(document: ReportDocument, rows: Sequence[Row]) -> int:
-    verdicts = [row_verdict(document, row) for row in rows]
+    verdicts = [document.verdict_on(row) for row in rows]
     return min((BY_WEIGHT.index(v) for v in verdicts if v is not None), default=len(BY_WEIGHT))
 
 

@@ -14,7 +14,6 @@ from eaglebench.report.phrases import (
     NO_VALUE,
     leads_text,
     questions_answered,
-    row_verdict,
     throughput_text,
     why_text,
 )
@@ -84,7 +83,7 @@ def runs_table(rows: Sequence[Row], *headings: str, **about: Any) -> Table:
 
 def judged_table(document: ReportDocument, rows: Sequence[Row], *headings: str) -> Table:
     """One row a cell and arm, with the heaviest verdict on each."""
-    verdict = Column("verdict", partial(row_verdict, document), "verdict")
+    verdict = Column("verdict", document.verdict_on, "verdict")
     columns = RUN_COLUMNS | {"verdict": verdict}
     return make_table([columns[heading] for heading in headings], rows)
 

@@ -49,6 +49,11 @@ class Row:
         return next((d for d in self.differences if d.against == BASELINE_ARM), None)
 
     @property
+    def other_difference(self) -> Difference | None:
+        """Against another arm than `no-cache`: what a fault arm is also compared with."""
+        return next((d for d in self.differences if d.against != BASELINE_ARM), None)
+
+    @property
     def tokens_per_s(self) -> float | None:
         """Tokens delivered a second; None where nothing was timed."""
         return self.speed.tokens_per_s if self.speed else None

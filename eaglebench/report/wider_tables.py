@@ -8,7 +8,7 @@ from eaglebench.records.counters import share
 from eaglebench.records.faults import FAULTS
 from eaglebench.records.knobs import EngineKnobs, base_arm
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.phrases import other_difference, row_verdict, short_names
+from eaglebench.report.phrases import short_names
 from eaglebench.report.row_tables import RUN_COLUMNS, length_column
 from eaglebench.report.rows import Row
 from eaglebench.report.sweep_tables import sweep_tables
@@ -83,7 +83,7 @@ def fault_table(document: ReportDocument) -> Table | None:
     columns = (
         *([Column("cell", read("row", cell.of))] if len(cells) > 1 else []),
         Column("fault", "row.arm"),
-        Column("verdict", lambda fault: row_verdict(document, fault.row), "verdict"),
+        Column("verdict", read("row", document.verdict_on), "verdict"),
         length_column("row.counts.acceptance_length"),
         Column("change", "difference.acceptance", "change"),
         Column("turns that differ", read("difference", _differing), is_right=True),
@@ -106,7 +106,7 @@ def fault_table(document: ReportDocument) -> Table | None:
 
 
 def _fault(document: ReportDocument, row: Row) -> _Fault:
-    found = other_difference(row) or row.difference
+    found = row.other_difference or row.difference
     if found is None:
         return _Fault(row, None, None)
     mine, theirs = (

@@ -16,6 +16,8 @@ from transformers import PreTrainedModel
 from eaglebench.errors import UsageError
 
 _FINAL_NORMS = ("norm", "final_layernorm", "final_layer_norm", "ln_f", "embedding_norm")
+_DIMENSIONS = 3
+"""Of a hidden state: [1, num_tokens, hidden]."""
 
 
 def refusal(model: PreTrainedModel, reason: str) -> UsageError:
@@ -73,10 +75,6 @@ def final_norm(decoder: nn.Module) -> nn.Module | None:
     """What the last layer's state goes through, where there is such a thing."""
     found = (getattr(decoder, name, None) for name in _FINAL_NORMS)
     return next((each for each in found if isinstance(each, nn.Module)), None)
-
-
-_DIMENSIONS = 3
-"""Of a hidden state: [1, num_tokens, hidden]."""
 
 
 class HiddenStates:

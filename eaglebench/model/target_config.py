@@ -33,6 +33,9 @@ EXTENDED_MODEL_TYPES = frozenset({"llama"})
 """Families whose `layer_types` their own attention does not read, and ours does, as in vLLM."""
 _SLIDING = "sliding_attention"
 _KNOWN = {_SLIDING, "full_attention"}
+STATIC_KINDS = frozenset({"default", "linear", "llama3", "yarn", "proportional"})
+CHANGING_KINDS = frozenset({"longrope", "dynamic"})
+_ORIGINAL = "original_max_position_embeddings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +113,6 @@ def read_sinks(folder: Path, config: Any) -> Tensor | None:
     if not bool(torch.isfinite(sinks).all()):
         raise CheckpointError(f"{path} holds sinks that are NaN or infinite")
     return sinks
-
-
-STATIC_KINDS = frozenset({"default", "linear", "llama3", "yarn", "proportional"})
-CHANGING_KINDS = frozenset({"longrope", "dynamic"})
-_ORIGINAL = "original_max_position_embeddings"
 
 
 def kinds_by_length(config: Any) -> tuple[tuple[str, int], ...]:

@@ -16,6 +16,9 @@ from eaglebench.errors import UsageError
 from eaglebench.training.conversation import Conversation
 
 _WORD = re.compile(r"\w+")
+_BUCKET = 64
+"""Conversations sorted by length at a time, so that a batch pads little and still varies."""
+_HASH_SPACE = 2**64
 
 
 class OverlapFilter:
@@ -37,11 +40,6 @@ class OverlapFilter:
 def _grams(text: str, num_words: int) -> Iterable[tuple[str, ...]]:
     words = _WORD.findall(text.lower())
     return zip(*(words[start:] for start in range(num_words)), strict=False)
-
-
-_BUCKET = 64
-"""Conversations sorted by length at a time, so that a batch pads little and still varies."""
-_HASH_SPACE = 2**64
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ from eaglebench.training.training_time_test import (
 
 LAST_SHARE = 0.02
 """Of the rate, at the last step."""
+_KEEP_EVERY = 25
+"""Updates between two checkpoints."""
 
 
 class Optimizers:
@@ -73,10 +75,6 @@ class Optimizers:
     def _share(self) -> float:
         warm = min(1.0, (self._done + 1) / max(1, self._warm_steps))
         return warm * max(LAST_SHARE, 1 - self._done / self._num_steps)
-
-
-_KEEP_EVERY = 25
-"""Updates between two checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)

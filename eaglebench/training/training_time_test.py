@@ -34,6 +34,8 @@ from eaglebench.training.recipe import Acceptance
 from eaglebench.training.teacher import Lesson, Shelf
 
 PastLevel = tuple[Tensor, Tensor]
+_EXAM_GROUP = 8
+"""Conversations computed at a time."""
 
 
 class Norm(nn.Module):
@@ -158,10 +160,6 @@ def soft_cross_entropy(logits: Tensor, wanted: Tensor) -> Tensor:
     apply: Any = _SoftCrossEntropy.apply
     loss: Tensor = apply(logits, wanted)
     return loss
-
-
-_EXAM_GROUP = 8
-"""Conversations computed at a time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,9 @@ from eaglebench.model.heads.published import PublishedHead
 from eaglebench.model.linear import linear
 from eaglebench.model.target import Target
 
+TARGETS_LM_HEAD = "the target's lm_head"
+TIED = "the embeddings, as tie_word_embeddings asks"
+
 
 class _EagleHead:
     """What both kinds have; implements `DraftHead`."""
@@ -188,10 +191,6 @@ class Eagle3Head(_EagleHead):
 
     def _normed(self, rows: Tensor, weight: Tensor) -> Tensor:
         return rms_norm(rows, weight, self.config.rms_norm_eps)
-
-
-TARGETS_LM_HEAD = "the target's lm_head"
-TIED = "the embeddings, as tie_word_embeddings asks"
 
 
 def make_head(

@@ -22,6 +22,7 @@ _FIRST_LAYER = "midlayer."
 _OF_EAGLE3 = "hidden_norm.weight"
 _OF_ENGINES = ("_torchspec_version", "eagle_aux_hidden_state_layer_ids")
 _SGLANG_EAGLE = {"LlamaForCausalLMEagle", "EagleLlamaForCausalLM"}
+_LAYER = re.compile(r"layers\.(\d+)\.")
 
 
 class HeadFormat(StrEnum):
@@ -104,9 +105,6 @@ def feeds_normed(
         "norm_output false is read as plain EAGLE-3, as engines do; SpecForge before its #879 meant "
         "a head without a norm in front of lm_head, which no engine computes"
     )
-
-
-_LAYER = re.compile(r"layers\.(\d+)\.")
 
 
 class _Kind(NamedTuple):

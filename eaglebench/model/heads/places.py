@@ -44,6 +44,8 @@ _SIZES = (
 )
 _PLAIN = {torch.float64, torch.float32, torch.bfloat16, torch.float16}
 _COMMON = frozenset({f"{name}.weight" for name in _MATRICES} | {_POST_NORM})
+OF_EAGLE3 = tuple(name for name, says in SAYS.items() if says.of_eagle3)
+"""What an EAGLE-1 head has no place for."""
 
 
 def state_norm(index: int) -> str:
@@ -140,10 +142,6 @@ def _expected_shapes(
     }
     shapes: dict[str, tuple[int, ...]] = {f"{n}.weight": size for n, size in matrices.items()}
     return shapes | {name: (size,) for name, size in vectors.items()}
-
-
-OF_EAGLE3 = tuple(name for name, says in SAYS.items() if says.of_eagle3)
-"""What an EAGLE-1 head has no place for."""
 
 
 def check_flags(

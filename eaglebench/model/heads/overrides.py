@@ -8,7 +8,6 @@ scaling are taken out of the other spelling as well.
 
 import json
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from typing import Any
 
 from eaglebench.errors import UsageError
@@ -31,7 +30,7 @@ def overridden(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     Raises:
         UsageError: a field is not known, or does nothing.
     """
-    config = deepcopy(dict(raw))
+    config = {name: _copied(value) for name, value in raw.items()}
     blocks = [
         config,
         *(config[name] for name in (NESTED, BLOCK) if isinstance(config.get(name), dict)),
@@ -46,7 +45,7 @@ def overridden(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
         if name in _SCALING:
             _keep_unscaled(blocks, name, changes)
         if value is not None:
-            _home(config, name)[name] = deepcopy(value)
+            _home(config, name)[name] = _copied(value)
     return config
 
 
@@ -77,6 +76,13 @@ def _check_name(name: str, value: Any, blocks: list[dict[str, Any]]) -> None:
         f"{OPTION} {name}: not a field of a head's config that is read here",
         hint=f"known: {', '.join(SETTABLE)}",
     )
+
+
+def _copied(value: Any) -> Any:
+    """A block and the blocks within it are changed here; what lies deeper is not."""
+    if not isinstance(value, dict):
+        return value
+    return {name: dict(each) if isinstance(each, dict) else each for name, each in value.items()}
 
 
 def _words(name: str) -> list[str]:

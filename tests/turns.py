@@ -5,7 +5,7 @@ from typing import Any
 
 from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import EngineKnobs
-from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
 from eaglebench.records.observation import RequestTimes, VerifyStep
 
 PROMPT = tuple(range(100, 110))
@@ -96,3 +96,20 @@ def make_turn(
         error=None,
     )
     return replace(turn, **changes)
+
+
+def make_measured_run(*turns: MeasuredTurn, blocks: tuple[MeasuredBlock, ...] = ()) -> MeasuredRun:
+    """A finished run of these turns."""
+    return MeasuredRun(
+        run_id="run",
+        status="done",
+        started="2026-11-30",
+        suite={"name": "toy", "version": 1},
+        config={"max_new_tokens": 64},
+        models={"dtype": "float32"},
+        git=None,
+        environment={},
+        tau={},
+        turns=turns,
+        blocks=blocks,
+    )

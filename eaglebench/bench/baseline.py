@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eaglebench.bench.documents import load_document
-from eaglebench.errors import InputFileError, StorageError, UsageError
+from eaglebench.errors import EaglebenchError, InputFileError, StorageError, UsageError
 from eaglebench.files import escaped
+from eaglebench.gate.comparable import timing_differences, workload_differences
 from eaglebench.plan.options import workload_of
 from eaglebench.records.knobs import CACHE_ARMS
 from eaglebench.records.snapshot import Snapshot
 from eaglebench.records.verdict import Verdict
 from eaglebench.report.document import ReportDocument
-from eaglebench.stats.snapshot import make_snapshot
+from eaglebench.stats.snapshot import counts_of, make_snapshot, with_runs
 from eaglebench.store.baseline import (
     baselines_folder,
     find_baseline,
@@ -20,7 +21,8 @@ from eaglebench.store.baseline import (
     read_baseline,
     write_baseline,
 )
-from eaglebench.store.run_folder import RunFolder, slug
+from eaglebench.store.decode import measured_run
+from eaglebench.store.run_folder import RunFolder, list_runs, slug
 
 _GOOD: tuple[Verdict, ...] = ("PASS", "IMPROVED")
 _OF_DOUBTS: tuple[Verdict, ...] = ("FAILED", "NOT_COMPARABLE")
@@ -55,21 +57,69 @@ def save_baseline(
     reason: str | None,
     allowed: Allowed,
     *,
+    runs: int = 1,
     notice: Callable[[str], None],
 ) -> tuple[Path, Snapshot]:
     """Make a run the baseline of a name; its file, and what is in it.
 
+    With `runs` above 1 it knows how far whole runs of this work differ: the run and those before it.
+
     Raises:
-        UsageError: there is no reason, or the run may not become one.
+        UsageError: there is no reason, the run may not become one, or there are not so many runs.
         StorageError: the disk refuses; an older one is intact.
     """
     snapshot = fit_for_baseline(folder, allowed, notice=notice)
+    others = _earlier_twins(root, folder, snapshot, runs - 1)
     if not (reason and reason.strip()):
         raise UsageError(
             "a baseline needs a reason, for those who read its history",
             hint='--reason "rebase on #123"',
         )
-    return write_baseline(root, name, snapshot, escaped(reason.strip())), snapshot
+    made = with_runs(snapshot, others) if others else snapshot
+    return write_baseline(root, name, made, escaped(reason.strip())), made
+
+
+def _earlier_twins(root: Path, folder: RunFolder, snapshot: Snapshot, count: int) -> list[Snapshot]:
+    """The newest runs before this one that did the same work here.
+
+    Raises:
+        UsageError: there are fewer, or one of them has other counts.
+    """
+    found: list[Snapshot] = []
+    known = [run for run in list_runs(root) if run.run_id < folder.run_id] if count else []
+    for run in reversed(known):
+        if len(found) < count and (other := _twin(run, snapshot)) is not None:
+            found.append(other)
+    if len(found) < count:
+        raise UsageError(
+            f"{1 + len(found)} runs of this work are in {root / 'runs'}; expected {1 + count}",
+            hint="run it again; runs of other options, code or machines are not counted",
+        )
+    for other in found:
+        if counts_of(other) != counts_of(snapshot):
+            raise UsageError(
+                f"runs {other.name} and {snapshot.name} have other counts, so they are no "
+                "repetitions of one another",
+                hint=f"eaglebench compare {other.name} {snapshot.name}",
+            )
+    return found
+
+
+def _twin(folder: RunFolder, snapshot: Snapshot) -> Snapshot | None:
+    """A finished run of the same work, code and machine; None of any other."""
+    try:
+        run = measured_run(folder)
+    except EaglebenchError:
+        return None
+    other = make_snapshot(run, workload_of(run.config))
+    same = (
+        not workload_differences(other, snapshot)
+        and not timing_differences(other, snapshot)
+        and other.created_from == snapshot.created_from
+        and other.arms
+        and run.status == "done"
+    )
+    return other if same else None
 
 
 def open_baseline(root: Path, name: str) -> Snapshot:

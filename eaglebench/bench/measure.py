@@ -1,9 +1,11 @@
 """Load the models, run the session, keep the results: the part of `run` that takes time."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from eaglebench.plan.replay import Replay, check_replay
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.progress import Progress
 from eaglebench.records.knobs import AGAIN, BASELINE_ARM, base_arm
+from eaglebench.records.measured import MeasuredBlock
 from eaglebench.records.models import ModelChoice
 from eaglebench.records.snapshot import AL_DEFINITION
 from eaglebench.report.json_document import comparison_document
@@ -148,7 +151,9 @@ def _run(
                 cells=setup.expansion.cells,
                 conversations_of=lambda cell: conversations_of(setup, cell, runtime.tokenizer),
                 replay=replay,
-                is_precise=lambda folder, cell_id: is_precise(folder, cell_id, setup.config),
+                is_precise=lambda folder, cell_id: is_precise(
+                    folder.blocks(), cell_id, setup.config.arms, setup.config.precision
+                ),
             ),
             runtime,
             folder,
@@ -179,16 +184,20 @@ def _run(
     write_comparison(folder, comparison_document(rows, tau_of(run)))
 
 
-def is_precise(folder: RunFolder, cell_id: str, config: RunConfig) -> bool:
-    """Whether every arm's throughput ratio is known well enough; looks at widths alone."""
-    blocks = folder.blocks()
-    for arm in config.arms:
+def is_precise(
+    blocks: Sequence[MeasuredBlock], cell_id: str, arms: Sequence[str], precision: float
+) -> bool:
+    """Whether two such runs could be held against each other; looks at widths alone.
+
+    Both of them scatter, so each has to be narrower than `precision` by the root of two.
+    """
+    for arm in arms:
         if arm == BASELINE_ARM:
             continue
         estimate = estimate_ratio(pass_log_ratios(blocks, cell_id, arm, _other(arm)))
         if estimate is None:
             continue
-        if estimate.half_width is None or estimate.half_width > config.precision:
+        if estimate.half_width is None or estimate.half_width * sqrt(2) > precision:
             return False
     return True
 

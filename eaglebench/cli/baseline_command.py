@@ -17,6 +17,13 @@ _REASON = click.option("--reason", help="Why this run is the new normal; kept in
 _UNTRUSTED = click.option(
     "--allow-untrusted", is_flag=True, help="Also of a run with failed or cut answers."
 )
+_RUNS = click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="So many runs of the same work, RUN the newest: how far whole runs differ.",
+)
 _DIRTY = click.option("--allow-dirty", is_flag=True, help="Also of code with uncommitted changes.")
 
 
@@ -26,10 +33,12 @@ def baseline() -> None:
 
 
 @baseline.command(
-    cls=StatedCommand, needs=always("reason", "allow_dirty", "allow_untrusted", "output_dir")
+    cls=StatedCommand,
+    needs=always("runs", "reason", "allow_dirty", "allow_untrusted", "output_dir"),
 )
 @click.argument("name")
 @click.argument("run", default="latest")
+@_RUNS
 @_REASON
 @_DIRTY
 @_UNTRUSTED
@@ -40,6 +49,7 @@ def save(
     reason: str | None,
     output_dir: str,
     *,
+    runs: int,
     allow_dirty: bool,
     allow_untrusted: bool,
 ) -> None:
@@ -48,12 +58,12 @@ def save(
 
     refuse_known(Path(output_dir), name)
     allowed = Allowed(dirty=allow_dirty, untrusted=allow_untrusted)
-    _write(name, run, reason, output_dir, allowed)
+    _write(name, run, reason, output_dir, allowed, runs)
 
 
 @baseline.command(
     cls=StatedCommand,
-    needs=always("from_ci", "reason", "allow_dirty", "allow_untrusted", "output_dir")
+    needs=always("runs", "from_ci", "reason", "allow_dirty", "allow_untrusted", "output_dir")
     | {"run": without("from_ci")},
 )
 @click.argument("name")
@@ -63,6 +73,7 @@ def save(
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Take the run out of a CI artifact (a run folder, or a folder that holds one).",
 )
+@_RUNS
 @_REASON
 @_DIRTY
 @_UNTRUSTED
@@ -74,6 +85,7 @@ def accept(
     reason: str | None,
     output_dir: str,
     *,
+    runs: int,
     allow_dirty: bool,
     allow_untrusted: bool,
 ) -> None:
@@ -84,7 +96,7 @@ def accept(
     chosen = run if from_ci is None else str(run_of_artifact(from_ci))
     _print_diff(name, chosen, output_dir)
     allowed = Allowed(dirty=allow_dirty, untrusted=allow_untrusted)
-    _write(name, chosen, reason, output_dir, allowed)
+    _write(name, chosen, reason, output_dir, allowed, runs)
 
 
 @baseline.command("list", cls=StatedCommand, needs=always("output_dir"))
@@ -170,11 +182,15 @@ def _print_diff(name: str, run: str, output_dir: str) -> int:
     return show_verdict(judgement)
 
 
-def _write(name: str, run: str, reason: str | None, output_dir: str, allowed: "Allowed") -> None:
+def _write(
+    name: str, run: str, reason: str | None, output_dir: str, allowed: "Allowed", runs: int
+) -> None:
     from eaglebench.bench.api import load
     from eaglebench.bench.baseline import save_baseline
     from eaglebench.cli.console import notice
 
     folder = load(run, output_dir=output_dir).folder
-    path, made = save_baseline(Path(output_dir), name, folder, reason, allowed, notice=notice)
+    path, made = save_baseline(
+        Path(output_dir), name, folder, reason, allowed, runs=runs, notice=notice
+    )
     click.echo(f"{path}: {len(made.arms)} cells and arms, {path.stat().st_size} bytes")

@@ -53,6 +53,8 @@ def judge(
         pairs = [pair for pair in pairs if _has_same_prompts(*pair, findings)]
         findings += _counted(pairs, candidate, baseline, policy, notes)
         findings += _timed(pairs, candidate, baseline, policy)
+        if policy.not_judged:
+            notes.append(f"not judged, as --fail-on asks: {', '.join(policy.not_judged)}")
     known = {arm.key for arm in baseline.arms}
     for (cell_id, arm), difference in (inside or {}).items():
         if arm in CACHE_ARMS or (cell_id, arm) not in known:

@@ -65,13 +65,20 @@ class Policy:
         """The rule for a metric."""
         return next((rule for rule in self.rules if rule.metric == name), None)
 
+    @property
+    def not_judged(self) -> tuple[str, ...]:
+        """Counts without a rule."""
+        return tuple(rule.metric for rule in EXACT_RULES if self.rule(rule.metric) is None)
+
 
 EXACT_RULES = tuple(Rule(name, 0.0) for name in (ACCEPTANCE, OUTPUT, *COUNTERS))
-"""Without `--fail-on`, every integer has to be no worse."""
+"""Without a rule on a count, every integer has to be no worse."""
 
 
 def parse_rules(texts: Iterable[str]) -> tuple[Rule, ...]:
-    """Rules as typed; none typed are `EXACT_RULES`.
+    """Rules as typed; where none is on a count, `EXACT_RULES` stand beside them.
+
+    A rule on time asks for more, not for less; one on a count says which counts are judged.
 
     Raises:
         UsageError: one is no rule, names no metric, or a metric is named twice.
@@ -80,7 +87,8 @@ def parse_rules(texts: Iterable[str]) -> tuple[Rule, ...]:
     for rule in rules:
         if sum(other.metric == rule.metric for other in rules) > 1:
             raise UsageError(f"--fail-on names {rule.metric} twice")
-    return tuple(rules) or EXACT_RULES
+    on_counts = any(metric(rule.metric).is_deterministic for rule in rules)
+    return tuple(rules) if on_counts else (*EXACT_RULES, *rules)
 
 
 def _parse(text: str) -> Rule:

@@ -224,7 +224,7 @@ class EngineFields(BaseModel):
         float,
         Option(
             section=SESSION,
-            help="Half-width of the throughput ratio to stop at.",
+            help="Half-width to stop at, of two such runs' throughput ratios held together.",
             aliases=("--convergence-threshold",),
             default="1%",
             needs=(HAS_RANGE,),

@@ -43,8 +43,11 @@ class ArmNoise:
 
     Attributes:
         log_ratio_ppm: trimmed mean of ln(ratio) over passes, in millionths.
-        pass_sd_ppm: standard deviation of ln(ratio) of one pass, in millionths.
+        pass_sd_ppm: scatter of one pass, in millionths: standard error of the mean x sqrt(passes).
         passes: how many.
+        runs: runs of which the ratio is the mean; of several, passes are those of the shortest.
+        run_sd_ppm: standard deviation of the ratio of one run between these, in millionths; None
+            of fewer than two.
         info_tok_s: tokens a second; for people only, never judged.
     """
 
@@ -52,6 +55,8 @@ class ArmNoise:
     pass_sd_ppm: int
     passes: int
     info_tok_s: float
+    runs: int = 1
+    run_sd_ppm: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

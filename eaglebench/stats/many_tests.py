@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-Error = tuple[float, int]
-"""Standard error of a mean and its degrees of freedom."""
-
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values after Holm's step-down correction, in the same order.
@@ -29,22 +26,3 @@ def drop_p_value(accepted: int, drafts: int, expected_share: float) -> float:
     from scipy import stats  # noqa: PLC0415  # slow to import
 
     return float(stats.binomtest(accepted, drafts, expected_share, alternative="less").pvalue)
-
-
-def one_sided(difference: float, mine: Error, theirs: Error, alpha: float) -> tuple[float, float]:
-    """One-sided half-width at level `alpha`, and the chance of such a loss without a change.
-
-    The standard errors of two means were stored, not their samples; degrees of freedom after Welch
-    and Satterthwaite.
-    """
-    from scipy import stats  # noqa: PLC0415  # slow to import
-
-    variance = mine[0] ** 2 + theirs[0] ** 2
-    if variance == 0:
-        return 0.0, float(difference >= 0)
-    freedom = variance**2 / sum(error**4 / max(count, 1) for error, count in (mine, theirs))
-    scale = variance**0.5
-    return (
-        float(stats.t.ppf(1 - alpha, freedom) * scale),
-        float(stats.t.cdf(difference / scale, freedom)),
-    )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from statistics import fmean, stdev
 
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
@@ -85,13 +86,43 @@ def _noise(blocks: Sequence[MeasuredBlock], cell_id: str, arm: str) -> ArmNoise 
         return None
     estimate = estimate_ratio(pass_log_ratios(blocks, cell_id, arm, BASELINE_ARM))
     rate = speed(by_arm(blocks).get((cell_id, arm), []))
-    if estimate is None or estimate.sd is None or rate is None:
+    if estimate is None or estimate.error is None or rate is None:
         return None
     return ArmNoise(
         log_ratio_ppm=round(estimate.log_ratio * PPM),
-        pass_sd_ppm=round(estimate.sd * PPM),
+        pass_sd_ppm=round(estimate.error * estimate.passes**0.5 * PPM),
         passes=estimate.passes,
         info_tok_s=round(rate.tokens_per_s, 1),
+    )
+
+
+def counts_of(snapshot: Snapshot) -> dict[tuple[str, str], ArmCounts]:
+    """Everything but times, which no two runs share."""
+    return {arm.key: replace(arm, noise=None) for arm in snapshot.arms}
+
+
+def with_runs(snapshot: Snapshot, others: Sequence[Snapshot]) -> Snapshot:
+    """The snapshot of a run with the noise of several: how far whole runs of the same work differ."""
+    theirs = [{arm.key: arm.noise for arm in other.arms} for other in others]
+    arms = []
+    for arm in snapshot.arms:
+        known = [noise for run in theirs if (noise := run.get(arm.key)) is not None]
+        is_known = arm.noise is not None and len(known) == len(others)
+        arms.append(replace(arm, noise=_together([arm.noise, *known])) if is_known else arm)
+    return replace(snapshot, arms=tuple(arms))
+
+
+def _together(noises: Sequence[ArmNoise | None]) -> ArmNoise:
+    """Noise of several runs: the mean ratio, its scatter over runs, the worst scatter of passes."""
+    known = [noise for noise in noises if noise is not None]
+    ratios = [noise.log_ratio_ppm for noise in known]
+    return ArmNoise(
+        log_ratio_ppm=round(fmean(ratios)),
+        pass_sd_ppm=max(noise.pass_sd_ppm for noise in known),
+        passes=min(noise.passes for noise in known),
+        info_tok_s=round(fmean(noise.info_tok_s for noise in known), 1),
+        runs=len(known),
+        run_sd_ppm=round(stdev(ratios)) if len(ratios) > 1 else None,
     )
 
 

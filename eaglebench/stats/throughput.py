@@ -1,25 +1,22 @@
 """Throughput of one arm against another over repeated passes.
 
 A pair is one pass over the questions through both arms, block by block in turn; its log-ratio is
-ln(tok/s of the arm) - ln(tok/s of the other). The estimate is the 10 % trimmed mean; its interval
-is Tukey-McLaughlin's below twenty pairs and BCa from there on.
+ln(tok/s of the arm) - ln(tok/s of the other). The estimate is the 10 % trimmed mean with Tukey and
+McLaughlin's interval. It says how passes of one run scatter, not how far a whole run is off.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import expm1, log
-from typing import Any
+from math import ceil, expm1, log
 
 from eaglebench.records.measured import MeasuredBlock
 from eaglebench.stats.acceptance import by_arm
-from eaglebench.stats.resampling import RESAMPLES, SEED
+from eaglebench.stats.spread import Spread
 
 ALPHA = 0.01
-POWER = 0.8
 LEAST_PASSES = 8
 """An exact sign-flip test needs seven pairs to reach p < 0.01."""
 TRIMMED = 0.1
-BCA_FROM = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +26,7 @@ class RatioEstimate:
     Attributes:
         log_ratio: trimmed mean of the pairs' log-ratios.
         half_width: one-sided half-width at level `ALPHA`; None with fewer than two pairs.
+        error: standard error of `log_ratio`; None with fewer than two pairs.
         sd: standard deviation of one pair's log-ratio; None with fewer than two pairs.
         passes: how many there are, one a pass (or a pair of processes).
         drift: change of the log-ratio from first to last pair, by Theil and Sen; None below eight.
@@ -36,6 +34,7 @@ class RatioEstimate:
 
     log_ratio: float
     half_width: float | None
+    error: float | None
     sd: float | None
     passes: int
     drift: float | None
@@ -47,8 +46,10 @@ class RatioEstimate:
 
     @property
     def mde(self) -> float | None:
-        """Smallest true change that so many pairs detect with 80 % power at level `ALPHA`."""
-        return None if self.sd is None else smallest_effect(self.sd, self.passes)
+        """Smallest true change that so many passes detect with 80 % power at level `ALPHA`."""
+        if self.error is None:
+            return None
+        return Spread(self.error, _freedom(self.passes)).smallest_effect(ALPHA)
 
 
 def pass_log_ratios(
@@ -91,60 +92,63 @@ def estimate_ratio(log_ratios: Sequence[float], alpha: float = ALPHA) -> RatioEs
         return None
     centre = float(stats.trim_mean(values, TRIMMED))
     if count == 1:
-        return RatioEstimate(log_ratio=centre, half_width=None, sd=None, passes=1, drift=None)
+        return RatioEstimate(
+            log_ratio=centre, half_width=None, error=None, sd=None, passes=1, drift=None
+        )
     drift = None
     if count >= LEAST_PASSES:
         drift = float(stats.theilslopes(values)[0]) * (count - 1)
+    # of equal values masked arrays make no number, and there is nothing to estimate
+    is_flat = values.min() == values.max()
+    error = 0.0 if is_flat else float(stats.mstats.trimmed_stde(values, (TRIMMED, TRIMMED)))
+    error *= hanging_together(values.tolist()) ** 0.5
     return RatioEstimate(
         log_ratio=centre,
-        half_width=_half_width(values.tolist(), alpha),
+        half_width=Spread(error, _freedom(count)).half_width(alpha),
+        error=error,
         sd=float(values.std(ddof=1)),
         passes=count,
         drift=drift,
     )
 
 
-def smallest_effect(sd: float, pairs: int, alpha: float = ALPHA, power: float = POWER) -> float:
-    """(t_{1-alpha} + t_{power}) * sd / sqrt(pairs), with pairs - 1 degrees of freedom."""
-    from scipy import stats  # noqa: PLC0415
+def hanging_together(log_ratios: Sequence[float]) -> float:
+    """How many passes are worth one of their own, where a pass is like the one before it.
 
-    freedom = max(pairs - 1, 1)
-    quantiles = stats.t.ppf(1 - alpha, freedom) + stats.t.ppf(power, freedom)
-    return float(quantiles * sd / pairs**0.5)
-
-
-def pairs_needed(sd: float, change: float, alpha: float = ALPHA) -> int:
-    """Pairs whose half-width is at most half of `change`: (2 z sd / change)^2, at least eight."""
-    from math import ceil  # noqa: PLC0415
-
-    from scipy import stats  # noqa: PLC0415
-
-    quantile = float(stats.norm.ppf(1 - alpha))
-    return max(LEAST_PASSES, ceil((2 * quantile * sd / change) ** 2))
-
-
-def _half_width(values: list[float], alpha: float) -> float:
+    (1 + r) / (1 - r) with the correlation r of neighbours, if it is more than chance makes of
+    passes on their own (two of its standard errors, 1 / sqrt(n)); Priestley 1981, section 5.3.
+    """
     import numpy as np  # noqa: PLC0415
     from scipy import stats  # noqa: PLC0415
 
-    if min(values) == max(values):
-        return 0.0
-    if len(values) < BCA_FROM:
-        low, high = stats.mstats.trimmed_mean_ci(
-            np.asarray(values), limits=(TRIMMED, TRIMMED), alpha=2 * alpha
-        )
-    else:
-        found = stats.bootstrap(
-            (np.asarray(values),),
-            _trimmed_mean,
-            confidence_level=1 - 2 * alpha,
-            vectorized=True,
-            method="BCa",
-            n_resamples=RESAMPLES,
-            rng=np.random.default_rng(SEED),
-        )
-        low, high = found.confidence_interval
-    return float(high - low) / 2
+    kept = np.asarray(stats.mstats.winsorize(np.asarray(log_ratios), (TRIMMED, TRIMMED)))
+    apart = kept - kept.mean()
+    variance = float((apart**2).sum())
+    if not variance:
+        return 1.0
+    r = float((apart[1:] * apart[:-1]).sum()) / variance
+    return (1 + r) / (1 - r) if r > 2 / len(kept) ** 0.5 else 1.0
+
+
+def passes_needed(passes: int, half_width: float, wanted: float) -> int:
+    """Passes that narrow an interval of so many to `wanted`: it shrinks with their root."""
+    return max(LEAST_PASSES, ceil(passes * (half_width / wanted) ** 2))
+
+
+def pairs_needed(sd: float, change: float, alpha: float = ALPHA) -> int:
+    """Passes of each of two runs whose joint half-width is at most half of `change`.
+
+    2 (2 z sd / change)^2, since both runs scatter; at least eight.
+    """
+    from scipy import stats  # noqa: PLC0415
+
+    quantile = float(stats.norm.ppf(1 - alpha))
+    return max(LEAST_PASSES, ceil(2 * (2 * quantile * sd / change) ** 2))
+
+
+def _freedom(passes: int) -> int:
+    """Degrees of freedom of a trimmed mean: values that were kept, less one."""
+    return max(passes - 2 * int(TRIMMED * passes) - 1, 1)
 
 
 def _passes(blocks: Sequence[MeasuredBlock]) -> dict[int, dict[int, MeasuredBlock]]:
@@ -158,9 +162,3 @@ def _rate(one_pass: dict[int, MeasuredBlock]) -> float:
     wall_s = sum(block.wall_s for block in one_pass.values())
     tokens = sum(block.output_tokens for block in one_pass.values())
     return tokens / wall_s if wall_s > 0 else 0.0
-
-
-def _trimmed_mean(sample: Any, axis: int = -1) -> Any:
-    from scipy import stats  # noqa: PLC0415
-
-    return stats.trim_mean(sample, TRIMMED, axis=axis)

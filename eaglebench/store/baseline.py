@@ -164,12 +164,7 @@ def _snapshot(name: str, header: HeaderLine, arms: Iterable[ArmCounts]) -> Snaps
 
 
 def _noise(line: NoiseLine) -> ArmNoise:
-    return ArmNoise(
-        log_ratio_ppm=line.log_ratio_ppm,
-        pass_sd_ppm=line.pass_sd_ppm,
-        passes=line.passes,
-        info_tok_s=line.info_tok_s,
-    )
+    return ArmNoise(**{name: getattr(line, name) for name in ArmNoise.__dataclass_fields__})
 
 
 def _arm(path: Path, number: int, cell: CellLine, questions: list[str]) -> ArmCounts:

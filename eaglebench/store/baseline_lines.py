@@ -124,6 +124,8 @@ class NoiseLine(_Line):
     log_ratio_ppm: Annotated[int, Field(ge=-MOST_PPM, le=MOST_PPM, strict=True)]
     pass_sd_ppm: Annotated[int, Field(ge=0, le=MOST_PPM, strict=True)]
     passes: Annotated[int, Field(ge=2, le=MOST, strict=True)]
+    runs: Annotated[int, Field(ge=1, le=MOST, strict=True)] = 1
+    run_sd_ppm: Annotated[int, Field(ge=0, le=MOST_PPM, strict=True)] | None = None
     info_tok_s: Annotated[float, Field(gt=0, strict=True)]
 
 

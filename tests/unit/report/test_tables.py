@@ -115,7 +115,9 @@ def test_missing_numbers_are_dashes(run: MeasuredRun) -> None:
 def test_repeated_passes_show_their_interval(run: MeasuredRun) -> None:
     """The estimate over passes stands with its half-width."""
     row = make_document(run).rows[0]
-    ratio = RatioEstimate(log_ratio=0.0, half_width=0.012, sd=0.01, passes=8, drift=None)
+    ratio = RatioEstimate(
+        log_ratio=0.0, half_width=0.012, sd=0.01, passes=8, error=0.004, drift=None
+    )
     row = replace(row, differences=(replace(row.differences[0], ratio=ratio),))
 
     assert shown([row], "throughput against no-cache") == [["+0.00% +- 1.20% (8 passes)"]]

@@ -70,7 +70,9 @@ def with_findings(document: ReportDocument, *findings: Finding) -> ReportDocumen
 
 def with_ratio(document: ReportDocument, factor: float) -> ReportDocument:
     """As if every arm had run at `factor` times the speed of others, over eight passes."""
-    ratio = RatioEstimate(log_ratio=log(factor), half_width=0.01, sd=0.02, passes=8, drift=0.003)
+    ratio = RatioEstimate(
+        log_ratio=log(factor), half_width=0.01, sd=0.02, passes=8, error=0.004, drift=0.003
+    )
     rows = [
         replace(row, differences=tuple(replace(d, ratio=ratio) for d in row.differences))
         for row in document.rows

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from eaglebench.records.measured import MeasuredBlock, MeasuredRun, MeasuredTurn
+from eaglebench.records.measured import MeasuredBlock
 from eaglebench.records.observation import StepTimes
 from eaglebench.stats.snapshot import make_snapshot
-from tests.turns import make_step, make_turn
+from tests.turns import make_measured_run, make_step, make_turn
 
 TIMES = StepTimes(
     prefill_s=0, mixed_s=0, decode_s=1, prefill_steps=0, mixed_steps=0, decode_steps=1
@@ -36,26 +36,9 @@ def make_block(arm: str, number: int, wall_s: float) -> MeasuredBlock:
     )
 
 
-def make_run(*turns: MeasuredTurn, blocks: tuple[MeasuredBlock, ...] = ()) -> MeasuredRun:
-    """A finished run of these turns."""
-    return MeasuredRun(
-        run_id="run",
-        status="done",
-        started="2026-11-30",
-        suite={"name": "toy", "version": 1},
-        config={"max_new_tokens": 64},
-        models={"dtype": "float32"},
-        git=None,
-        environment={},
-        tau={},
-        turns=turns,
-        blocks=blocks,
-    )
-
-
 def test_counts_are_those_of_the_first_pass() -> None:
     """Later passes repeat the questions: summing them would double every counter."""
-    once, repeated = make_run(FIRST), make_run(FIRST, LATER)
+    once, repeated = make_measured_run(FIRST), make_measured_run(FIRST, LATER)
 
     (arm,) = make_snapshot(repeated, {}).arms
 
@@ -71,7 +54,9 @@ def test_failures_of_the_first_pass_are_counted() -> None:
     failed = replace(FIRST, error="too long", question_id="r")
     donor = replace(failed, is_measured=False, question_id="s")
 
-    (arm,) = make_snapshot(make_run(FIRST, failed, donor, replace(failed, pass_index=1)), {}).arms
+    (arm,) = make_snapshot(
+        make_measured_run(FIRST, failed, donor, replace(failed, pass_index=1)), {}
+    ).arms
 
     assert arm.failed == 2
     assert [question.question_id for question in arm.questions] == ["q"]
@@ -86,7 +71,7 @@ def test_times_are_those_of_all_passes() -> None:
         for arm, wall_s in (("radix", 1.0 + number), ("no-cache", 2.0 + 2 * number))
     )
 
-    radix, no_cache = make_snapshot(make_run(FIRST, cold, LATER, blocks=blocks), {}).arms
+    radix, no_cache = make_snapshot(make_measured_run(FIRST, cold, LATER, blocks=blocks), {}).arms
 
     assert radix.noise is not None
     assert (radix.noise.passes, radix.noise.pass_sd_ppm) == (2, 0)

@@ -6,12 +6,14 @@ import pytest
 
 from eaglebench.records.measured import MeasuredBlock
 from eaglebench.records.observation import StepTimes
+from eaglebench.stats.spread import Spread
 from eaglebench.stats.throughput import (
     LEAST_PASSES,
     estimate_ratio,
+    hanging_together,
     pairs_needed,
     pass_log_ratios,
-    smallest_effect,
+    passes_needed,
 )
 
 TIMES = StepTimes(
@@ -83,14 +85,45 @@ def test_drift_is_seen() -> None:
     assert estimate.drift == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize(
-    ("sd", "pairs"), [(0.005, LEAST_PASSES), (0.01, LEAST_PASSES), (0.02, 22), (0.03, 49)]
-)
+@pytest.mark.parametrize(("sd", "pairs"), [(0.005, LEAST_PASSES), (0.01, 11), (0.02, 44)])
 def test_pairs_for_two_per_cent(sd: float, pairs: int) -> None:
-    """(2 z sigma / delta)^2, at least eight: the table of docs/methodology.md."""
+    """2 (2 z sigma / delta)^2, at least eight: the table of docs/methodology.md."""
     assert pairs_needed(sd, 0.02) == pairs
 
 
-def test_more_pairs_show_smaller_effects() -> None:
+def test_passes_narrow_an_interval_by_their_root() -> None:
+    """Four times the passes for half the width, and never fewer than there were."""
+    assert passes_needed(16, 0.02, 0.01) == 64
+    assert passes_needed(8, 0.0101, 0.01) == 9
+
+
+def test_more_passes_show_smaller_effects() -> None:
     """About one over the square root."""
-    assert smallest_effect(0.01, 16) > smallest_effect(0.01, 64) > smallest_effect(0.01, 16) / 2.5
+    few, many = (estimate_ratio([0.01, -0.01] * count) for count in (8, 32))
+
+    assert few is not None
+    assert many is not None
+    assert few.mde is not None
+    assert many.mde is not None
+    assert few.mde > many.mde > few.mde / 2.5
+
+
+def test_parts_of_a_spread_add_up() -> None:
+    """Welch and Satterthwaite: equal parts of n have twice the freedom of one."""
+    both = Spread.of([(0.3, 7), (0.3, 7)])
+
+    assert both.error == pytest.approx(0.3 * 2**0.5)
+    assert both.freedom == pytest.approx(14)
+    assert both.half_width(0.01) == pytest.approx(2.6245 * both.error, rel=1e-3)
+    assert both.chance(-both.half_width(0.01)) == pytest.approx(0.01)
+    assert Spread.of([]).half_width(0.01) == 0.0
+    assert (Spread.of([]).chance(-0.1), Spread.of([]).chance(0.0)) == (0.0, 1.0)
+
+
+def test_passes_that_hang_together_are_worth_fewer() -> None:
+    """A slow wave over forty passes; passes that go up and down are worth one each."""
+    wave = [0.01 * (number // 10 % 2) for number in range(40)]
+
+    assert hanging_together(wave) > 5
+    assert hanging_together([0.01, -0.01] * 20) == 1.0
+    assert hanging_together([0.01] * 8) == 1.0

@@ -10,35 +10,38 @@ import click
 from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.options import ListType
 from eaglebench.plan.option import Need
+from eaglebench.records.flags import flag_of
 from eaglebench.training.recipe import TrainingRecipe
 
 if TYPE_CHECKING:
     from eaglebench.training.recipe import Acceptance, TrainingReport
 
-Decorator = Callable[[Callable[..., None]], Callable[..., None]]
-
-_DEFAULTS = TrainingRecipe()
+_RECIPE = fields(TrainingRecipe)
+_FLAGS = {"num_conversations": "--conversations"}
 _NO_QUESTIONS = "none"
 
 
-def _recipe_option(flag: str, help_text: str, name: str | None = None) -> Decorator:
-    """An option whose default is the recipe's."""
-    field = name or flag.removeprefix("--").replace("-", "_")
-    default = getattr(_DEFAULTS, field)
-    kind = int if default is None else type(default)
-    return click.option(
-        flag, field, type=kind, default=default, show_default=default is not None, help=help_text
-    )
+def _recipe_options(command: Callable[..., None]) -> Callable[..., None]:
+    """An option for every field of the recipe, with its default."""
+    for field in reversed(_RECIPE):
+        flag = _FLAGS.get(field.name, flag_of(field.name))
+        is_list, is_open = field.name == "aux_layer_ids", field.default is None
+        kind: Any = ListType() if is_list else int if is_open else type(field.default)
+        command = click.option(
+            *(flag, field.name),
+            type=kind,
+            default=field.default,
+            show_default=not is_open,
+            help=field.metadata["help"],
+        )(command)
+    return command
 
 
 _NEEDS = {
     **always(
-        *("model", "out", "start_from", "conversation_files", "excluded", "aux_layer_ids"),
+        *("model", "out", "start_from", "conversation_files", "excluded"),
         *("keep_studies", "dtype", "device", "num_threads", "progress"),
-        *("num_conversations", "user_tokens", "answer_tokens", "two_turn_share", "batch"),
-        *("updates", "batch_tokens", "levels", "level_decay", "draft_vocab_size"),
-        *("intermediate_size", "matrix_rate", "other_rate", "warm_updates", "held_out_share"),
-        "seed",
+        *(field.name for field in _RECIPE),
     ),
     "ngram_words": Need(
         "nothing is excluded", lambda given: set(given["excluded"]) != {_NO_QUESTIONS}
@@ -73,28 +76,7 @@ _NEEDS = {
     show_default=True,
     help="Questions that no conversation may share words with: an asset, a file, or none.",
 )
-@_recipe_option("--conversations", "Conversations the target writes.", "num_conversations")
-@_recipe_option("--user-tokens", "Most tokens of a user turn.")
-@_recipe_option("--answer-tokens", "Most tokens of an answer.")
-@_recipe_option("--two-turn-share", "Share of conversations with a second turn.")
-@_recipe_option("--batch", "Conversations written side by side.")
-@_recipe_option("--updates", "Steps of the optimizer.")
-@_recipe_option("--batch-tokens", "Most tokens of an update.")
-@_recipe_option("--levels", "Levels of training-time test.")
-@_recipe_option("--level-decay", "Weight of a level, as a factor to the one before.")
-@_recipe_option("--draft-vocab-size", "Most tokens that can be proposed.")
-@click.option(
-    "--aux-layer-ids",
-    type=ListType(),
-    help="States that feed the head, k for what enters layer k.  [default: 2, n // 2, n - 3]",
-)
-@_recipe_option("--intermediate-size", "Width of the head's MLP.  [default: the target's]")
-@_recipe_option("--matrix-rate", "Highest learning rate of matrices (Muon).")
-@_recipe_option("--other-rate", "Highest learning rate of the rest (AdamW).")
-@_recipe_option("--warm-updates", "Updates of linear warm-up.")
-@_recipe_option("--held-out-share", "Share of conversations kept for the figures.")
-@_recipe_option("--ngram-words", "Words in a row that may not be shared with --exclude.")
-@_recipe_option("--seed", "Of conversations, first weights and order.")
+@_recipe_options
 @click.option(
     "--keep-studies/--no-keep-studies",
     default=True,
@@ -147,8 +129,7 @@ def train_head(
     from eaglebench.training.recipe import TrainingFiles, TrainingMachine
 
     check_writable(out, hint="choose another --output")
-    known = {field.name for field in fields(TrainingRecipe)}
-    recipe = TrainingRecipe(**{name: options[name] for name in options if name in known})
+    recipe = TrainingRecipe(**options)
     files = TrainingFiles(
         target=resolve_model(model, notice=notice),
         target_name=model,

@@ -1,56 +1,43 @@
 """What a head is trained from and how, who is told about it, and what came out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from eaglebench.errors import UsageError
 from eaglebench.records.flags import flag_of
 
 
+def _said(default: Any, text: str) -> Any:
+    """A field whose option says this of it."""
+    return field(default=default, metadata={"help": text})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRecipe:
-    """Everything that decides what a head becomes, besides its target.
+    """Everything that decides what a head becomes, besides its target; the command's options."""
 
-    Attributes:
-        num_conversations: conversations that the target has with itself.
-        user_tokens: most tokens of a user turn.
-        answer_tokens: most tokens of an answer.
-        two_turn_share: share of conversations with a second turn.
-        batch: conversations written side by side.
-        updates: steps of the optimizer.
-        batch_tokens: most tokens of one update.
-        levels: levels of training-time test, one for each token proposed in a row.
-        level_decay: weight of a level's loss, as a factor to the level before.
-        draft_vocab_size: most tokens that can be proposed; the target's vocabulary if that is
-            smaller.
-        aux_layer_ids: states of the target that feed the head; None is 2, n // 2 and n - 3.
-        intermediate_size: width inside the head's MLP; None is the target's.
-        matrix_rate: highest learning rate of matrices (Muon).
-        other_rate: highest learning rate of everything else (AdamW).
-        warm_updates: updates of linear warm-up.
-        held_out_share: share of conversations that are kept for the figures of the card.
-        ngram_words: words in a row that a conversation may not share with an excluded text.
-        seed: of the conversations, the head's first weights and the order of batches.
-    """
-
-    num_conversations: int = 4000
-    user_tokens: int = 64
-    answer_tokens: int = 192
-    two_turn_share: float = 0.4
-    batch: int = 96
-    updates: int = 1500
-    batch_tokens: int = 2048
-    levels: int = 4
-    level_decay: float = 0.8
-    draft_vocab_size: int = 8192
-    aux_layer_ids: tuple[int, ...] | None = None
-    intermediate_size: int | None = None
-    matrix_rate: float = 0.02
-    other_rate: float = 1e-3
-    warm_updates: int = 30
-    held_out_share: float = 0.02
-    ngram_words: int = 8
-    seed: int = 1
+    num_conversations: int = _said(4000, "Conversations the target writes.")
+    user_tokens: int = _said(64, "Most tokens of a user turn.")
+    answer_tokens: int = _said(192, "Most tokens of an answer.")
+    two_turn_share: float = _said(0.4, "Share of conversations with a second turn.")
+    batch: int = _said(96, "Conversations written side by side.")
+    updates: int = _said(1500, "Steps of the optimizer.")
+    batch_tokens: int = _said(2048, "Most tokens of an update.")
+    levels: int = _said(4, "Levels of training-time test.")
+    level_decay: float = _said(0.8, "Weight of a level, as a factor to the one before.")
+    draft_vocab_size: int = _said(8192, "Most tokens that can be proposed.")
+    aux_layer_ids: tuple[int, ...] | None = _said(
+        None,
+        "States that feed the head, k for what enters layer k.  [default: 2, n // 2, n - 3]",
+    )
+    intermediate_size: int | None = _said(None, "Width of the head's MLP.  [default: the target's]")
+    matrix_rate: float = _said(0.02, "Highest learning rate of matrices (Muon).")
+    other_rate: float = _said(1e-3, "Highest learning rate of the rest (AdamW).")
+    warm_updates: int = _said(30, "Updates of linear warm-up.")
+    held_out_share: float = _said(0.02, "Share of conversations kept for the figures.")
+    ngram_words: int = _said(8, "Words in a row that may not be shared with --exclude.")
+    seed: int = _said(1, "Of conversations, first weights and order.")
 
     def __post_init__(self) -> None:
         if self.num_conversations < 0:

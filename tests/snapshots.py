@@ -13,7 +13,8 @@ def make_question(
     name: str, emitted: int = 200, steps: int = 100, **changes: Any
 ) -> QuestionCounts:
     """One question."""
-    values = {"output_sha": "0" * 8, "accept_sha": "1" * 8, "prompts_sha": "3" * 8, **changes}
+    values = {"output_sha": "0" * 8, "accept_sha": "1" * 8, "prompts_sha": "3" * 8}
+    values |= {"drafts_sha": "4" * 8, **changes}
     return QuestionCounts(question_id=name, emitted=emitted, verify_steps=steps, **values)
 
 

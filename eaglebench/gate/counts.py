@@ -8,6 +8,7 @@ decided at half of what was typed, as a noisy one is (`docs/methodology.md`).
 from dataclasses import dataclass, replace
 from math import floor
 
+from eaglebench.gate.drafts import judge_drafts
 from eaglebench.gate.finding import found
 from eaglebench.gate.policy import IMPLAUSIBLE, Policy, Rule
 from eaglebench.records.snapshot import ArmCounts, QuestionCounts
@@ -15,6 +16,7 @@ from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.metrics import (
     ACCEPTANCE,
     COUNTERS,
+    DRAFTS,
     OUTPUT,
     Metric,
     metric,
@@ -68,9 +70,11 @@ def judge_counts(candidate: ArmCounts, baseline: ArmCounts, policy: Policy) -> l
     """Findings on output, acceptance length and counters, as far as the policy names them."""
     changed = changed_questions(candidate, baseline)
     tier = "diverged" if changed["output"] else "matched" if changed["accepted"] else "identical"
-    findings = []
+    findings: list[Finding] = []
     if policy.rule(OUTPUT) is not None:
         findings.append(_output(candidate, changed["output"]))
+    if policy.rule(DRAFTS) is not None:
+        findings += judge_drafts(candidate, baseline)
     for name in (ACCEPTANCE, *COUNTERS):
         rule = policy.rule(name)
         before, after = value_of(baseline, name), value_of(candidate, name)

@@ -13,6 +13,7 @@ from eaglebench.gate.comparable import (
     workload_differences,
 )
 from eaglebench.gate.counts import judge_counts
+from eaglebench.gate.drafts import unknown_drafts
 from eaglebench.gate.finding import doubt_findings, found, refused
 from eaglebench.gate.policy import Policy
 from eaglebench.gate.times import judge_times
@@ -45,6 +46,7 @@ def judge(
         notes += [
             PROMPTS_UNKNOWN.format(s.name) for s in (baseline, candidate) if not knows_prompts(s)
         ]
+        notes += unknown_drafts(baseline, candidate)
         findings += _missing(candidate, baseline)
         findings += _new(candidate, baseline, policy, notes)
         findings += _failures(pairs)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import floor
 
 from eaglebench.errors import UsageError
-from eaglebench.stats.metrics import ACCEPTANCE, COUNTERS, OUTPUT, Metric, metric
+from eaglebench.stats.metrics import ACCEPTANCE, COUNTERS, DRAFTS, OUTPUT, Metric, metric
 
 ALPHA = 0.01
 IMPLAUSIBLE = 0.25
@@ -71,7 +71,7 @@ class Policy:
         return tuple(rule.metric for rule in EXACT_RULES if self.rule(rule.metric) is None)
 
 
-EXACT_RULES = tuple(Rule(name, 0.0) for name in (ACCEPTANCE, OUTPUT, *COUNTERS))
+EXACT_RULES = tuple(Rule(name, 0.0) for name in (ACCEPTANCE, OUTPUT, DRAFTS, *COUNTERS))
 """Without a rule on a count, every integer has to be no worse."""
 
 
@@ -111,6 +111,10 @@ def _check_amount(text: str, known: Metric, amount: float, *, is_absolute: bool)
         raise UsageError(
             f"--fail-on {text!r}: the engine is lossless, so no output may change",
             hint=f"{OUTPUT}:0",
+        )
+    if name == DRAFTS and amount:
+        raise UsageError(
+            f"--fail-on {text!r}: drafts are the same or they are not", hint=f"{DRAFTS}:0"
         )
     if is_absolute and not known.is_deterministic:
         raise UsageError(

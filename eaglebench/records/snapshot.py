@@ -20,8 +20,8 @@ class QuestionCounts:
     """One question, all measured turns together.
 
     `output_sha` and `accept_sha` are digests of the output token ids and of the accepted counts
-    step by step; equal digests mean equal turns. `prompts_sha` is one of what was asked
-    (`bench/prompts.py`); None where it was not recorded.
+    step by step; equal digests mean equal turns. `drafts_sha` is one of the drafted tokens, step by
+    step, `prompts_sha` one of what was asked (`bench/prompts.py`); None where they were not recorded.
     """
 
     question_id: str
@@ -30,6 +30,7 @@ class QuestionCounts:
     output_sha: str
     accept_sha: str
     prompts_sha: str | None = None
+    drafts_sha: str | None = None
 
     @property
     def acceptance_length(self) -> float | None:

@@ -8,6 +8,7 @@ from eaglebench.errors import UsageError
 ACCEPTANCE = "al"
 THROUGHPUT = "throughput"
 OUTPUT = "output"
+DRAFTS = "drafts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,12 @@ METRICS: dict[str, Metric] = {
             is_deterministic=True,
             description="questions whose output tokens changed",
         ),
+        Metric(
+            name=DRAFTS,
+            higher_is_better=None,
+            is_deterministic=True,
+            description="questions in which other tokens were drafted to the same end",
+        ),
         *(
             Metric(name=name, higher_is_better=is_better, is_deterministic=True, description=text)
             for name, is_better, text in (
@@ -81,7 +88,7 @@ METRICS: dict[str, Metric] = {
 COUNTERS = tuple(
     name
     for name, metric in METRICS.items()
-    if metric.is_deterministic and name not in {ACCEPTANCE, OUTPUT}
+    if metric.is_deterministic and name not in {ACCEPTANCE, OUTPUT, DRAFTS}
 )
 
 

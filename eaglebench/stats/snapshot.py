@@ -58,6 +58,7 @@ def question_counts(turns: Iterable[MeasuredTurn]) -> tuple[QuestionCounts, ...]
             output_sha=_digest([turn.output_token_ids for turn in mine]),
             accept_sha=_digest([turn.acceptance for turn in mine]),
             prompts_sha=_short(mine[0].question_sha256),
+            drafts_sha=_drafts(mine),
         )
         for question_id, mine in grouped.items()
         if (counts := sums[question_id]).emitted is not None and counts.verify_steps is not None
@@ -124,6 +125,15 @@ def _together(noises: Sequence[ArmNoise | None]) -> ArmNoise:
         runs=len(known),
         run_sd_ppm=round(stdev(ratios)) if len(ratios) > 1 else None,
     )
+
+
+def _drafts(turns: Sequence[MeasuredTurn]) -> str | None:
+    """Digest of all drafts with the shape of their trees; None where a step was not told."""
+    for turn in turns:
+        if turn.accepted_per_step is None or len(turn.steps) < len(turn.accepted_per_step):
+            return None
+    steps = [step for turn in turns for step in turn.steps]
+    return _digest([part for step in steps for part in (step.drafted_ids, step.parents)])
 
 
 def _short(digest: str | None) -> str | None:

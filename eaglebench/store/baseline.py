@@ -4,7 +4,7 @@ results/baselines/<name>.jsonl, at most 100 kB; a change of one cell is a change
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -187,6 +187,7 @@ def _arm(path: Path, number: int, cell: CellLine, questions: list[str]) -> ArmCo
         cell.out_sha_by_q,
         cell.accept_sha_by_q,
         cell.prompts_sha_by_q or unknown,
+        cell.drafts_sha_by_q or unknown,
         strict=True,
     )
     return ArmCounts(
@@ -204,8 +205,9 @@ def _arm(path: Path, number: int, cell: CellLine, questions: list[str]) -> ArmCo
                 output_sha=output_sha,
                 accept_sha=accept_sha,
                 prompts_sha=prompts_sha,
+                drafts_sha=drafts_sha,
             )
-            for name, emitted, steps, output_sha, accept_sha, prompts_sha in columns
+            for name, emitted, steps, output_sha, accept_sha, prompts_sha, drafts_sha in columns
         ),
         doubts=tuple(
             Doubt(kind=kind, cell_id=cell.cell_id, arm=cell.arm, text=kind)
@@ -254,15 +256,16 @@ def _cell(arm: ArmCounts, questions: list[str]) -> CellLine:
         steps_by_q=[question.verify_steps for question in arm.questions],
         out_sha_by_q=[question.output_sha for question in arm.questions],
         accept_sha_by_q=[question.accept_sha for question in arm.questions],
-        prompts_sha_by_q=_prompts(arm),
+        prompts_sha_by_q=_all_known([question.prompts_sha for question in arm.questions]),
+        drafts_sha_by_q=_all_known([question.drafts_sha for question in arm.questions]),
         untrusted=sorted({doubt.kind for doubt in arm.doubts if doubt.is_fatal}) or None,
     )
 
 
-def _prompts(arm: ArmCounts) -> list[str] | None:
-    """Digests of what was asked, if all are known."""
-    known = [q.prompts_sha for q in arm.questions if q.prompts_sha is not None]
-    return known if len(known) == len(arm.questions) else None
+def _all_known(digests: Sequence[str | None]) -> list[str] | None:
+    """Digests by question, if all are known."""
+    known = [digest for digest in digests if digest is not None]
+    return known if len(known) == len(digests) else None
 
 
 def _text(line: HeaderLine | CellLine | NoiseLine) -> str:

@@ -59,6 +59,7 @@ class CellLine(_Line):
     out_sha_by_q: list[Digest]
     accept_sha_by_q: list[Digest]
     prompts_sha_by_q: list[Digest] | None = None
+    drafts_sha_by_q: list[Digest] | None = None
     untrusted: list[DoubtKind] | None = None
 
     @model_validator(mode="after")
@@ -68,7 +69,7 @@ class CellLine(_Line):
             len(self.steps_by_q),
             len(self.out_sha_by_q),
             len(self.accept_sha_by_q),
-            len(self.accept_sha_by_q if self.prompts_sha_by_q is None else self.prompts_sha_by_q),
+            *(len(d) for d in (self.prompts_sha_by_q, self.drafts_sha_by_q) if d is not None),
         }
         if len(lengths) > 1:
             raise ValueError("the lists by question are not equally long")

@@ -74,3 +74,18 @@ def test_the_right_engine_passes_on_every_machine(root: Path) -> None:
     status, out, err = invoke("gate", "-o", str(root))
 
     assert status == 0, out + err
+
+
+def test_lost_look_ahead_slots_are_seen_in_the_drafts(tmp_path: Path) -> None:
+    """It costs no acceptance on these questions, so that every count passes; the drafts do not."""
+    shape = ("--parallel", "4", "--num-steps", "5", "-n", "4")
+    assert invoke(*RUN, str(tmp_path), *shape)[0] == 0
+    save = ("baseline", "save", "look", "--reason", "first", "--allow-dirty", "-o", str(tmp_path))
+    assert invoke(*save)[0] == 0
+    assert invoke(*RUN, str(tmp_path), *shape, "--arms", "no-lookahead,no-cache")[0] == 0
+    gate = ("gate", "--baseline", "look", "--as", "no-lookahead=radix", "-o", str(tmp_path))
+
+    assert invoke(*gate, "--fail-on", "al:0", "--fail-on", "verify_steps:0")[0] == 0
+    status, out, _ = invoke(*gate)
+    assert status == 3
+    assert "drafted other tokens" in " ".join(out.split())

@@ -27,6 +27,7 @@ COMMANDS = {
     "baseline": "Keep the counts of good runs.",
     "report": "Write a run as HTML, Markdown, JUnit, ...",
     "calibrate": "Measure this machine's noise, A against A.",
+    "diagnose": "Try the usual suspects of a low acceptance length.",
     "ab": "Time two versions of the code in turns.",
     "suites": "List what can be run.",
     "matrix": "Look at a matrix file.",

@@ -48,11 +48,19 @@ def read_matrix_file(path: Path) -> MatrixSpec:
     Raises:
         InputFileError: the file is broken, or holds unknown axes or impossible values.
     """
-    values = read_mapping(path)
+    return make_matrix(read_mapping(path), path)
+
+
+def make_matrix(values: Mapping[str, Any], where: Path | str) -> MatrixSpec:
+    """A matrix of keys and values.
+
+    Raises:
+        InputFileError: they name unknown axes or impossible values; says `where` they stand.
+    """
     try:
         return MatrixSpec.model_validate(_normalised(values))
     except ValidationError as error:
-        raise InputFileError(path, explain_validation(error, MatrixSpec)) from error
+        raise InputFileError(where, explain_validation(error, MatrixSpec)) from error
 
 
 def underscored(values: Mapping[Any, Any]) -> dict[str, Any]:

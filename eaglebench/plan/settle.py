@@ -7,7 +7,7 @@ from eaglebench.errors import UsageError
 from eaglebench.plan.axes import AXES
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.matrix import MatrixSpec
-from eaglebench.plan.matrix_file import matrix_path, read_matrix_file
+from eaglebench.plan.matrix_file import make_matrix, matrix_path, read_matrix_file
 from eaglebench.plan.options import SWITCHES
 from eaglebench.plan.run_config import RunConfig, make_run_config, under_present_names
 from eaglebench.plan.suite import Suite
@@ -66,11 +66,18 @@ def _rejection_sampling(given: Mapping[str, Any]) -> str:
     return rule
 
 
+def _spec(named: str | Mapping[str, Any]) -> MatrixSpec:
+    """The matrix of a file, or of Python code that says it in the same words."""
+    if isinstance(named, Mapping):
+        return make_matrix(named, "matrix")
+    return read_matrix_file(matrix_path(named))
+
+
 def _matrix(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> MatrixSpec | dict[str, Any]:
     """Axes of the flags over those of `--matrix` over those of the suite."""
     typed = {name: given[name] for name in AXES if name in given}
     named = given.get("matrix")
-    spec = read_matrix_file(matrix_path(named)) if named else MatrixSpec()
+    spec = _spec(named) if named else MatrixSpec()
     zipped = {name for group in spec.zip for name in group}
     for name in typed:
         if name in zipped:

@@ -99,6 +99,11 @@ def render_run_pair(rows: Sequence[PairedRow], console: Console, *, title: str) 
             console.print(Text(f"{row.cell_id} {row.arm}: {changed}"))
 
 
+def render_table(table: Table, console: Console) -> None:
+    """Print one table."""
+    _draw(table, console)
+
+
 def render_steps(
     mine: MeasuredTurn,
     other: MeasuredTurn | None,

@@ -78,6 +78,54 @@ def length_interval(
     return LengthInterval(change, low, high, confidence)
 
 
+@dataclass(frozen=True, slots=True)
+class Length:
+    """An acceptance length, and between what it would lie on other prompts.
+
+    Attributes:
+        value: tokens a verify step delivers, pooled.
+        low, high: two-sided interval; both are `value` where it can't be said.
+        num_questions: questions it is of.
+    """
+
+    value: float
+    low: float
+    high: float
+    num_questions: int
+
+
+def length_of(questions: Sequence[QuestionCounts], alpha: float = 0.01) -> Length | None:
+    """The pooled length of one arm with its interval over questions; None without a verify step."""
+    import numpy as np  # noqa: PLC0415
+    from scipy import stats  # noqa: PLC0415
+
+    table = np.array([(q.emitted, q.verify_steps) for q in questions if q.verify_steps], float)
+    if not len(table):
+        return None
+    value = float(_length(table[:, 0], table[:, 1], axis=0))
+    if len(table) < 2:
+        return Length(value, value, value, len(table))
+    found = stats.bootstrap(
+        (table[:, 0], table[:, 1]),
+        _length,
+        paired=True,
+        vectorized=True,
+        confidence_level=1 - 2 * alpha,
+        method="BCa",
+        n_resamples=RESAMPLES,
+        rng=np.random.default_rng(SEED),
+    )
+    low, high = (float(bound) for bound in found.confidence_interval)
+    if not (np.isfinite(low) and np.isfinite(high)):  # BCa has no answer for nearly equal samples
+        low = high = value
+    return Length(value, low, high, len(table))
+
+
+def _length(emitted: "Counted", steps: "Counted", axis: int = -1) -> "Counted":
+    length: Counted = emitted.sum(axis) / steps.sum(axis)
+    return length
+
+
 def _change(
     emitted: "Counted",
     steps: "Counted",

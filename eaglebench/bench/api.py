@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from eaglebench.bench.compare import pair_runs
 from eaglebench.bench.judge import judge_folder, parse_renames
-from eaglebench.bench.stored_run import DEFAULT_OUTPUT, Run, open_run, root_of
+from eaglebench.bench.stored_run import Run, open_run, root_of
 from eaglebench.errors import UsageError
 from eaglebench.gate.policy import Policy, parse_rules
 from eaglebench.plan.option import Notice
 from eaglebench.progress import Progress, SilentProgress
-from eaglebench.records.flags import name_of
+from eaglebench.records.flags import DEFAULT_OUTPUT, name_of
 from eaglebench.records.verdict import Finding, Judgement, Verdict
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.side_by_side import PairedRow

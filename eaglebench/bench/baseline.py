@@ -9,6 +9,7 @@ from eaglebench.errors import EaglebenchError, InputFileError, StorageError, Usa
 from eaglebench.files import escaped
 from eaglebench.gate.comparable import timing_differences, workload_differences
 from eaglebench.plan.options import workload_of
+from eaglebench.records.flags import in_folder
 from eaglebench.records.knobs import CACHE_ARMS
 from eaglebench.records.snapshot import Snapshot
 from eaglebench.records.verdict import Verdict
@@ -46,7 +47,7 @@ def refuse_known(root: Path, name: str) -> None:
     if slug(name) in list_baselines(root):
         raise UsageError(
             f"there is a baseline {name!r} already",
-            hint=f"eaglebench baseline accept {name}, which shows what changes",
+            hint=f"eaglebench baseline accept {name}{in_folder(root)}, which shows what changes",
         )
 
 
@@ -100,7 +101,7 @@ def _earlier_twins(root: Path, folder: RunFolder, snapshot: Snapshot, count: int
             raise UsageError(
                 f"runs {other.name} and {snapshot.name} have other counts, so they are no "
                 "repetitions of one another",
-                hint=f"eaglebench compare {other.name} {snapshot.name}",
+                hint=f"eaglebench compare {other.name} {snapshot.name}{in_folder(root)}",
             )
     return found
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from eaglebench.errors import NothingMeasuredError
 from eaglebench.gate.decide import ArmDifferences, judge_run
 from eaglebench.records.doubt import Doubt
+from eaglebench.records.flags import in_folder
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.notes import (
@@ -37,7 +38,7 @@ def load_run(folder: RunFolder) -> MeasuredRun:
     if not run.turns:
         raise NothingMeasuredError(
             f"run {folder.run_id} holds no finished question",
-            hint="eaglebench list shows the runs there are",
+            hint=f"eaglebench list{in_folder(folder.root)} shows the runs there are",
         )
     return run
 

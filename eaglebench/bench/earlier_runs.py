@@ -6,7 +6,7 @@ from eaglebench.errors import InputFileError, NothingMeasuredError, UsageError
 from eaglebench.files import is_file, user_path
 from eaglebench.plan.replay import StoredTurn, read_replay_file
 from eaglebench.plan.run_config import RunConfig, make_run_config
-from eaglebench.records.flags import flag_of
+from eaglebench.records.flags import flag_of, in_folder
 from eaglebench.store.run_folder import RunFolder, find_run
 
 
@@ -36,7 +36,7 @@ def folder_to_resume(output_dir: str, name: str, config: RunConfig) -> RunFolder
     if differing:
         raise UsageError(
             f"run {folder.run_id} was made with other options: {', '.join(differing)}",
-            hint=f"eaglebench run --resume {folder.run_id}, without other options",
+            hint=f"eaglebench run --resume {folder.run_id}{in_folder(output_dir)}, without other options",
         )
     return folder
 

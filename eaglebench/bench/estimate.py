@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.matrix import Expansion
+from eaglebench.plan.passes import PassRange
 from eaglebench.plan.run_config import RunConfig
 
 ASSUMED_TOKENS_PER_S = {"smollm2-135m": 20.0, "tiny": 300.0}
@@ -36,14 +37,24 @@ class Estimate:
     """How much a run asks for, at most.
 
     Attributes:
-        prompts: prompts of one arm over all cells.
-        new_tokens: most new tokens of all arms and cells.
-        seconds: None where nothing is known about the model's speed.
+        prompts: prompts of one arm over all cells in one pass.
+        new_tokens: most new tokens of all arms and cells in one pass.
+        passes: fewest and most passes.
+        tokens_per_s: assumed of the model; None where nothing is known about its speed.
     """
 
     prompts: int
     new_tokens: int
-    seconds: float | None
+    passes: PassRange
+    tokens_per_s: float | None
+
+    @property
+    def seconds(self) -> tuple[float, float] | None:
+        """How long the fewest and the most passes take at most; None where that is unknown."""
+        if self.tokens_per_s is None:
+            return None
+        once = self.new_tokens / self.tokens_per_s
+        return once * self.passes.least, once * self.passes.most
 
 
 def estimate(config: RunConfig, conversations: Iterable[Sequence[Conversation]]) -> Estimate:
@@ -54,11 +65,11 @@ def estimate(config: RunConfig, conversations: Iterable[Sequence[Conversation]])
         prompts += len(turns)
         new_tokens += sum(turn.max_new_tokens or config.max_new_tokens for turn in turns)
     new_tokens *= len(config.arms)
-    speed = ASSUMED_TOKENS_PER_S.get(config.model)
     return Estimate(
         prompts=prompts,
         new_tokens=new_tokens,
-        seconds=None if speed is None else new_tokens / speed,
+        passes=config.pass_range,
+        tokens_per_s=ASSUMED_TOKENS_PER_S.get(config.model),
     )
 
 
@@ -69,13 +80,47 @@ def estimate_lines(config: RunConfig, expansion: Expansion, expected: Estimate |
     if expected is None:
         lines.append("time: unknown before the questions are fetched")
         return lines
-    amount = f"{expected.prompts} prompts an arm, at most {expected.new_tokens} new tokens in all"
+    is_repeated = expected.passes.most > 1
+    if is_repeated:
+        lines.append(f"passes: {_spell_passes(expected.passes)}")
+    amount = f"{expected.prompts} prompts an arm, at most {expected.new_tokens} new tokens "
+    amount += "a pass" if is_repeated else "in all"
     if expected.seconds is None:
         return [*lines, f"time: unknown for this model ({amount})"]
-    speed = ASSUMED_TOKENS_PER_S[config.model]
-    how_long = spell_duration(expected.seconds)
-    lines.append(f"time: at most about {how_long} ({amount}, at an assumed {speed:.0f} tokens/s)")
-    return lines
+    how_long = " to ".join(dict.fromkeys(spell_duration(each) for each in expected.seconds))
+    speed = f"an assumed {expected.tokens_per_s:.0f} tokens/s"
+    return [*lines, f"time: at most about {how_long} ({amount}, at {speed})"]
+
+
+def estimate_document(
+    config: RunConfig, expansion: Expansion, expected: Estimate | None
+) -> dict[str, object]:
+    """The same for other programs; None is what is not known."""
+    known = None
+    if expected is not None:
+        seconds = expected.seconds
+        known = {
+            "prompts_an_arm": expected.prompts,
+            "most_new_tokens": expected.new_tokens,
+            "seconds_least": seconds and seconds[0],
+            "seconds_most": seconds and seconds[1],
+        }
+    return {
+        "suite": config.suite,
+        "model": config.model,
+        "draft_model": config.draft_model,
+        "arms": list(config.arms),
+        "passes": {"least": config.pass_range.least, "most": config.pass_range.most},
+        "cells": [cell.cell_id for cell in expansion.cells],
+        "skipped": {cell.cell_id: cell.reason for cell in expansion.skipped},
+        "expected": known,
+    }
+
+
+def _spell_passes(passes: PassRange) -> str:
+    if passes.least == passes.most:
+        return f"{passes.most}"
+    return f"{passes.least} to {passes.most}, until the times are precise enough"
 
 
 def cell_lines(expansion: Expansion) -> list[str]:

@@ -27,6 +27,7 @@ from eaglebench.plan.option import Notice
 from eaglebench.plan.replay import Replay, check_replay
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.progress import Progress
+from eaglebench.records.flags import in_folder
 from eaglebench.records.knobs import AGAIN, BASELINE_ARM, base_arm
 from eaglebench.records.measured import MeasuredBlock
 from eaglebench.records.models import ModelChoice
@@ -172,7 +173,9 @@ def _run(
             status = "partial"
             session.progress.note("interrupted")
             told.notice(f"interrupted; finished questions are in {folder.path}")
-            told.notice(f"go on with: eaglebench run --resume {folder.run_id}")
+            told.notice(
+                f"go on with: eaglebench run --resume {folder.run_id}{in_folder(folder.root)}"
+            )
             raise
         finally:
             folder.set_status(status, ended=_now())

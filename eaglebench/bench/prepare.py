@@ -8,7 +8,13 @@ from eaglebench.assets.catalog import asset as asset_of
 from eaglebench.assets.fetch import ensure
 from eaglebench.assets.hub_questions import fetch_questions, is_hub_name
 from eaglebench.bench.earlier_runs import stored_config
-from eaglebench.bench.estimate import ByteTokenizer, estimate, estimate_lines
+from eaglebench.bench.estimate import (
+    ByteTokenizer,
+    Estimate,
+    estimate,
+    estimate_document,
+    estimate_lines,
+)
 from eaglebench.files import user_path
 from eaglebench.plan.cell import Cell
 from eaglebench.plan.conversation import Conversation
@@ -64,7 +70,7 @@ def prepare(
         suite = load_suite(config.suite)
     else:
         suite = load_suite(suite_name)
-        config = settle(given, suite)
+        config = settle(given, suite, sources, notice=notice)
     expansion = expand(config.matrix, config.limits)
     if suite_name is not None:
         check_run(
@@ -82,12 +88,21 @@ def prepare(
 
 def dry_run_lines(setup: RunSetup) -> list[str]:
     """Cells, skipped cells and an estimate of time."""
-    expected = None
-    if setup.questions is not None:
-        tokenizer = ByteTokenizer()
-        made = (conversations_of(setup, cell, tokenizer) for cell in setup.expansion.cells)
-        expected = estimate(setup.config, made)
-    return estimate_lines(setup.config, setup.expansion, expected)
+    return estimate_lines(setup.config, setup.expansion, _expected(setup))
+
+
+def dry_run_document(setup: RunSetup) -> dict[str, object]:
+    """The same for other programs."""
+    return estimate_document(setup.config, setup.expansion, _expected(setup))
+
+
+def _expected(setup: RunSetup) -> Estimate | None:
+    """None where the questions have not been fetched."""
+    if setup.questions is None:
+        return None
+    tokenizer = ByteTokenizer()
+    made = (conversations_of(setup, cell, tokenizer) for cell in setup.expansion.cells)
+    return estimate(setup.config, made)
 
 
 def conversations_of(setup: RunSetup, cell: Cell, tokenizer: Any) -> tuple[Conversation, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eaglebench.bench.documents import load_document
 from eaglebench.errors import EaglebenchError
 from eaglebench.records.doubt import Doubt
+from eaglebench.records.flags import DEFAULT_OUTPUT
 from eaglebench.records.measured import TURN_KEY, MeasuredBlock, MeasuredTurn
 from eaglebench.report.document import ReportDocument
 from eaglebench.store.run_folder import RunFolder, find_run
@@ -16,8 +17,6 @@ from eaglebench.store.run_folder import list_runs as folders_of_runs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-DEFAULT_OUTPUT = "results"
 
 
 class Run:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from eaglebench.cli.effects import HAS_RANGE, StatedCommand, always
+from eaglebench.cli.output_dir import output_dir_option
 from eaglebench.errors import UsageError
 
 _SETTLED = (
@@ -40,7 +41,7 @@ _SETTLED = (
 @click.option("--precision", default="1%", show_default=True, help="Half-width to stop at.")
 @click.option("--allowed", default="2%", show_default=True, help="Throughput that may be lost.")
 @click.option("--strict", is_flag=True, help="Exit with 4 where the times are too noisy to tell.")
-@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs go.")
+@output_dir_option("Where runs go.")
 def ab(
     ref_a: str,
     ref_b: str,

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from eaglebench.cli.effects import StatedCommand, always, without
+from eaglebench.cli.output_dir import output_dir_option
+from eaglebench.records.flags import in_folder
 
 if TYPE_CHECKING:
     from eaglebench.bench.baseline import Allowed
 
-_OUTPUT = click.option(
-    "-o", "--output-dir", default="results", show_default=True, help="Where runs and baselines are."
-)
+_OUTPUT = output_dir_option("Where runs and baselines are.")
 _REASON = click.option("--reason", help="Why this run is the new normal; kept in the file.")
 _UNTRUSTED = click.option(
     "--allow-untrusted", is_flag=True, help="Also of a run with failed or cut answers."
@@ -112,7 +112,10 @@ def list_all(output_dir: str) -> None:
     root = Path(output_dir)
     known = known_baselines(root)
     if not known:
-        click.echo(f"no baselines in {root / 'baselines'}; try: eaglebench baseline save NAME")
+        click.echo(
+            f"no baselines in {root / 'baselines'}; "
+            f"try: eaglebench baseline save NAME{in_folder(root)}"
+        )
         return
     table = Table("baseline", "suite", "cells and arms", "dtype", "made of", "reason")
     for name, found in known.items():

@@ -3,6 +3,7 @@
 import click
 
 from eaglebench.cli.effects import HAS_RANGE, StatedCommand, always, sources_of
+from eaglebench.cli.output_dir import output_dir_option
 
 
 @click.command(
@@ -28,7 +29,7 @@ from eaglebench.cli.effects import HAS_RANGE, StatedCommand, always, sources_of
 @click.option("--model", help="Target.  [default: the suite's]")
 @click.option("--page-size", type=int, default=1, show_default=True, help="Slots a page.")
 @click.option("--progress", type=click.Choice(("auto", "rich", "plain", "none")), default="auto")
-@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs are.")
+@output_dir_option("Where runs are.")
 def calibrate(
     suite: str,
     *,

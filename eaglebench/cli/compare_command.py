@@ -8,6 +8,7 @@ import click
 
 from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import verdict_code
+from eaglebench.cli.output_dir import output_dir_option
 
 if TYPE_CHECKING:
     from eaglebench.bench.api import Comparison
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option("--across-environments", is_flag=True, help="Also where libraries or devices differ.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
-@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs are.")
+@output_dir_option("Where runs are.")
 def compare(
     before: str,
     after: str,

@@ -4,6 +4,7 @@ import click
 
 from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import NOTHING_MEASURED, PASS
+from eaglebench.cli.output_dir import output_dir_option
 from eaglebench.plan.option import Need
 from eaglebench.records.knobs import BASELINE_ARM
 
@@ -19,7 +20,7 @@ _OTHER_ARM = Need("it is the arm itself", lambda given: given["against"] != give
 @click.option("--turn", type=click.IntRange(min=1), default=1, show_default=True, help="Its turn.")
 @click.option("--arm", help="Which arm.  [default: the first that is not the other one]")
 @click.option("--against", default=BASELINE_ARM, show_default=True, help="The other arm.")
-@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs are.")
+@output_dir_option("Where runs are.")
 def explain(
     run: str,
     cell: str,

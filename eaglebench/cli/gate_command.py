@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eaglebench.cli.effects import StatedCommand, always
+from eaglebench.cli.output_dir import output_dir_option
 from eaglebench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Write the report to GITHUB_STEP_SUMMARY.  [default: where that is set]",
 )
-@click.option(
-    "-o", "--output-dir", default="results", show_default=True, help="Where runs and baselines are."
-)
+@output_dir_option("Where runs and baselines are.")
 def gate(
     run: str,
     *,

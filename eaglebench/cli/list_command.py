@@ -5,10 +5,12 @@ from pathlib import Path
 import click
 
 from eaglebench.cli.effects import StatedCommand, always
+from eaglebench.cli.output_dir import output_dir_option
+from eaglebench.records.flags import in_folder
 
 
 @click.command("list", cls=StatedCommand, needs=always("output_dir"))
-@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs are.")
+@output_dir_option("Where runs are.")
 def list_runs(output_dir: str) -> None:
     """List stored runs, the oldest first."""
     from rich.table import Table
@@ -18,7 +20,9 @@ def list_runs(output_dir: str) -> None:
 
     runs = stored_runs(Path(output_dir))
     if not runs:
-        click.echo(f"no runs in {Path(output_dir) / 'runs'}; try: eaglebench run tiny")
+        click.echo(
+            f"no runs in {Path(output_dir) / 'runs'}; try: eaglebench run tiny{in_folder(output_dir)}"
+        )
         return
     table = Table("run", "suite", "model", "arms", "status")
     for run in runs:

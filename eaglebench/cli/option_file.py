@@ -26,6 +26,17 @@ def apply_option_file(ctx: click.Context, _param: click.Parameter, value: str | 
         ctx.default_map = _checked(ctx, path, values)
 
 
+def file_values() -> dict[str, Any]:
+    """Options of the nearest pyproject.toml, by their names with underscores.
+
+    Raises:
+        InputFileError: the file is broken.
+    """
+    from eaglebench.plan.matrix_file import underscored
+
+    return underscored(_read(None)[1])
+
+
 def _read(value: str | None) -> tuple[Path, Mapping[str, Any]]:
     if value is None:
         path = _nearest_pyproject()

@@ -6,6 +6,7 @@ import click
 
 from eaglebench.cli.effects import StatedCommand, always, beside
 from eaglebench.cli.exit_codes import shown_code
+from eaglebench.cli.output_dir import output_dir_option
 from eaglebench.report.formats import FORMATS, render
 
 
@@ -26,7 +27,7 @@ from eaglebench.report.formats import FORMATS, render
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write.  [default: report.html in the run's folder; other formats are printed]",
 )
-@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs are.")
+@output_dir_option("Where runs are.")
 def report(
     run: str,
     *,

@@ -3,6 +3,7 @@
 Everything that can be wrong with what the user gave is found before a model is loaded.
 """
 
+import json
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from eaglebench.cli.run_options import run_parameters
 from eaglebench.errors import UsageError
 from eaglebench.plan.draft_config import parse_draft_config
 from eaglebench.plan.options import all_options, parameter_of
+from eaglebench.records.flags import DEFAULT_OUTPUT
 
 
 def given_options(ctx: click.Context) -> dict[str, Any]:
@@ -39,13 +41,13 @@ def given_options(ctx: click.Context) -> dict[str, Any]:
 
 def _run(suite: str | None, **options: Any) -> int:
     # Imported here: --help must not wait for pydantic.
-    from eaglebench.bench.prepare import dry_run_lines, prepare
+    from eaglebench.bench.prepare import dry_run_document, dry_run_lines, prepare
 
     if suite is None and options["resume"] is None:
         raise UsageError(
             "no suite is named", hint="eaglebench run tiny; `eaglebench suites` lists all"
         )
-    output_dir = options["output_dir"] or "results"
+    output_dir = options["output_dir"] or DEFAULT_OUTPUT
     context = click.get_current_context()
     setup = prepare(
         suite,
@@ -56,7 +58,9 @@ def _run(suite: str | None, **options: Any) -> int:
         notice=notice,
     )
     if options["dry_run"]:
-        click.echo("\n".join(dry_run_lines(setup)))
+        is_json = options["format"] == "json"
+        shown = json.dumps(dry_run_document(setup), indent=1) if is_json else dry_run_lines(setup)
+        click.echo(shown if is_json else "\n".join(shown))
         return PASS
     from eaglebench.bench.measure import measure
     from eaglebench.bench.stored_run import Run

@@ -7,19 +7,16 @@ import click
 
 from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.exit_codes import shown_code
+from eaglebench.cli.output_dir import output_dir_option
 
 if TYPE_CHECKING:
     from eaglebench.bench.stored_run import Run
     from eaglebench.report.document import ReportDocument
 
-DEFAULT_OUTPUT = "results"
-
 
 @click.command(cls=StatedCommand, needs=always("output_dir", "form"))
 @click.argument("run", default="latest")
-@click.option(
-    "-o", "--output-dir", default=DEFAULT_OUTPUT, show_default=True, help="Where runs are."
-)
+@output_dir_option("Where runs are.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
 def show(run: str, output_dir: str, form: str) -> int:
     """Print the tables of RUN: an id, a path, `latest` or `latest~1`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from eaglebench.errors import UsageError
-from eaglebench.records.flags import flag_of
+from eaglebench.records.flags import DEFAULT_OUTPUT, flag_of
 from eaglebench.records.knobs import EngineKnobs, too_small
 
 Kind = Literal["text", "int", "float", "flag", "choice", "numbers", "names", "pair"]
@@ -143,6 +143,16 @@ class Axis:
         return too_small(name, value, self.least, self.off)
 
 
+OUTPUT_DIR = Option(
+    section=OUTPUT,
+    help="Where runs are kept.",
+    default=DEFAULT_OUTPUT,
+    short="-o",
+    aliases=("--result-dir", "--artifact-dir", "--outputs-dir"),
+    environment=("EAGLEBENCH_DIR",),
+    at_resume=True,
+)
+"""Of every command that writes or reads runs."""
 Sources = Mapping[str, bool]
 """Options that were given, by name: whether they were typed."""
 Notice = Callable[[str], None]

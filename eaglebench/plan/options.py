@@ -7,7 +7,16 @@ is compared by, and the pages of help are made from it.
 from collections.abc import Mapping
 
 from eaglebench.plan.axes import AXES
-from eaglebench.plan.option import CACHE, OUTPUT, SAMPLING, SECTIONS, SESSION, Need, Option
+from eaglebench.plan.option import (
+    CACHE,
+    OUTPUT,
+    OUTPUT_DIR,
+    SAMPLING,
+    SECTIONS,
+    SESSION,
+    Need,
+    Option,
+)
 from eaglebench.plan.run_config import RunConfig, under_present_names
 from eaglebench.plan.run_fields import DRAWS_DRAFTS
 from eaglebench.records.flags import flag_of, name_of
@@ -54,15 +63,7 @@ SWITCHES: dict[str, Option] = {
         in_environment=False,
         at_resume=True,
     ),
-    "output_dir": Option(
-        section=OUTPUT,
-        help="Where runs are kept.",
-        default="results",
-        short="-o",
-        aliases=("--result-dir", "--artifact-dir", "--outputs-dir"),
-        environment=("EAGLEBENCH_DIR",),
-        at_resume=True,
-    ),
+    "output_dir": OUTPUT_DIR,
     "progress": Option(
         section=OUTPUT,
         help="How progress is shown, on standard error.",

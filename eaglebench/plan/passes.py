@@ -28,7 +28,7 @@ class PassRange:
         most = int(found[2] or least)
         if least < 1 or most < least:
             raise ValueError(
-                f"{text!r}: expected at least 1 pass and no fewer at most than at least"
+                f"{text!r}: expected LEAST:MOST, such as 8:40, with LEAST from 1 and MOST not below it"
             )
         return cls(least, most)
 

@@ -8,6 +8,7 @@ from eaglebench.plan.axes import AXES
 from eaglebench.plan.explain import unknown_name
 from eaglebench.plan.matrix import MatrixSpec
 from eaglebench.plan.matrix_file import make_matrix, matrix_path, read_matrix_file
+from eaglebench.plan.option import Notice, Sources
 from eaglebench.plan.options import SWITCHES
 from eaglebench.plan.run_config import RunConfig, make_run_config, under_present_names
 from eaglebench.plan.suite import Suite
@@ -16,15 +17,34 @@ from eaglebench.records.knobs import BASELINE_ARM
 
 SPEC_TOKENS = "num_speculative_tokens"
 _SHAPE = {"num_steps", "eagle_topk", "num_draft_tokens"}
+_RIVALS = {
+    SPEC_TOKENS: tuple(sorted(_SHAPE)),
+    "disable_radix_cache": ("arms",),
+    "use_rejection_sampling": ("sampling_rule",),
+}
+"""Options that can't be given together, because each settles what the other does."""
 
 
-def settle(given: Mapping[str, Any], suite: Suite) -> RunConfig:
+def settle(
+    given: Mapping[str, Any],
+    suite: Suite,
+    sources: Sources | None = None,
+    *,
+    notice: Notice = lambda _: None,
+) -> RunConfig:
     """The configuration of a run.
+
+    Args:
+        given: values of options.
+        suite: says what holds where nothing was given.
+        sources: which options were typed; None is all of them.
+        notice: is told what the environment or a file said in vain.
 
     Raises:
         UsageError: something given is unknown, impossible or contradicts something else.
     """
     given, defaults = under_present_names(given), _suite_defaults(suite)
+    given = without_overruled(given, sources or {}, notice=notice)
     values = {name: value for name, value in defaults.items() if name not in AXES}
     values |= {name: value for name, value in given.items() if name not in {*AXES, *SWITCHES}}
     if values.get("algorithm") is not None:
@@ -35,6 +55,35 @@ def settle(given: Mapping[str, Any], suite: Suite) -> RunConfig:
     values["suite"] = suite.name
     values["matrix"] = _matrix(given, defaults)
     return make_run_config({name: value for name, value in values.items() if value is not None})
+
+
+def without_overruled(
+    given: Mapping[str, Any], sources: Sources, *, notice: Notice
+) -> dict[str, Any]:
+    """What is left of what was given when the command line has taken the place of defaults.
+
+    An option out of the environment or a file gives way to one that was typed and settles the same
+    thing: an axis to a matrix file that has it, arms to the switch for `no-cache` alone.
+    """
+    typed = {name for name in given if sources.get(name, True)}
+    settled: dict[str, str] = {}
+    if "matrix" in typed:
+        spec = _named_matrix(given)
+        axes = {*spec.axes, *(name for group in spec.zip for name in group)}
+        settled |= dict.fromkeys(axes, "--matrix")
+    strong = {*typed, *settled}
+    for one, others in _RIVALS.items():
+        pairs = [*((one, other) for other in others), *((other, one) for other in others)]
+        settled |= {weak: flag_of(by) for by, weak in pairs if by in strong and weak not in strong}
+    overruled = {name: by for name, by in settled.items() if name in given and name not in typed}
+    for name, by in overruled.items():
+        notice(f"note: {flag_of(name)}, which was not typed, gives way to {by}")
+    return {name: value for name, value in given.items() if name not in overruled}
+
+
+def _named_matrix(given: Mapping[str, Any]) -> MatrixSpec:
+    named = given.get("matrix")
+    return _spec(named) if named else MatrixSpec()
 
 
 def _suite_defaults(suite: Suite) -> dict[str, Any]:
@@ -76,8 +125,7 @@ def _spec(named: str | Mapping[str, Any]) -> MatrixSpec:
 def _matrix(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> MatrixSpec | dict[str, Any]:
     """Axes of the flags over those of `--matrix` over those of the suite."""
     typed = {name: given[name] for name in AXES if name in given}
-    named = given.get("matrix")
-    spec = _spec(named) if named else MatrixSpec()
+    spec = _named_matrix(given)
     zipped = {name for group in spec.zip for name in group}
     for name in typed:
         if name in zipped:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from eaglebench.errors import InputFileError, NothingMeasuredError, UsageError
 from eaglebench.files import is_file, make_folder, parse_json, read_text, user_path, write_text
 from eaglebench.records.doubt import Doubt
+from eaglebench.records.flags import in_folder
 from eaglebench.records.snapshot import (
     AL_DEFINITION,
     ArmCounts,
@@ -63,7 +64,9 @@ def find_baseline(root: Path, name: str) -> Path:
     elif known:
         hint = f"there are: {', '.join(known)}"
     else:
-        hint = "make one of a good run: eaglebench baseline save NAME --reason WHY"
+        hint = (
+            f"make one of a good run: eaglebench baseline save NAME --reason WHY{in_folder(root)}"
+        )
     raise NothingMeasuredError(f"no baseline {name!r} in {baselines_folder(root)}", hint=hint)
 
 

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from eaglebench.errors import InputFileError, StorageError, UsageError
 from eaglebench.files import is_file, is_folder, read_json_object, why
+from eaglebench.records.flags import in_folder
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn, TurnKey
 from eaglebench.records.observation import VerifyStep
 from eaglebench.store import schema1
@@ -62,6 +63,11 @@ class RunFolder:
     def run_id(self) -> str:
         """The folder's name."""
         return self.path.name
+
+    @property
+    def root(self) -> Path:
+        """The folder that it was put in among others: what `--output-dir` says."""
+        return self.path.parent.parent
 
     # --- writing ------------------------------------------------------------------------------
 
@@ -219,12 +225,16 @@ def find_run(root: Path, name: str) -> RunFolder:
         back = int(latest.group(1) or 0)
         if back < len(runs):
             return runs[-1 - back]
-        raise UsageError(f"{name} asks for run {back + 1} from the end; there are {len(runs)}")
+        raise UsageError(
+            f"{name} asks for run {back + 1} from the end; there are {len(runs)} in {root / 'runs'}",
+            hint=f"eaglebench run tiny{in_folder(root)}",
+        )
     for run in runs:
         if run.run_id == name:
             return run
     raise UsageError(
-        f"no run {name!r} in {root / 'runs'}", hint="eaglebench list shows the runs there are"
+        f"no run {name!r} in {root / 'runs'}",
+        hint=f"eaglebench list{in_folder(root)} shows the runs there are",
     )
 
 

@@ -123,6 +123,7 @@ def test_vocabulary_is_standard_library_only() -> None:
         "enum",
         "json",
         "pathlib",
+        "shlex",
         "tempfile",
         "time",
         "typing",

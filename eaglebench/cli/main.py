@@ -28,6 +28,8 @@ COMMANDS = {
     "report": "Write a run as HTML, Markdown, JUnit, ...",
     "calibrate": "Measure this machine's noise, A against A.",
     "diagnose": "Try the usual suspects of a low acceptance length.",
+    "history": "Follow a metric over the stored runs.",
+    "bisect": "Find the commit that made counts worse.",
     "ab": "Time two versions of the code in turns.",
     "suites": "List what can be run.",
     "matrix": "Look at a matrix file.",

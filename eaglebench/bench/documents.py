@@ -1,12 +1,15 @@
 """Stored runs as values: rows for tables, snapshots for the gate, documents for reports."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from eaglebench.errors import NothingMeasuredError
+from eaglebench.gate.cells import judge_cells
 from eaglebench.gate.decide import ArmDifferences, judge_run
 from eaglebench.records.doubt import Doubt
 from eaglebench.records.flags import in_folder
 from eaglebench.records.measured import MeasuredRun
+from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.notes import (
     context_notes,
@@ -20,6 +23,7 @@ from eaglebench.report.notes import (
     window_notes,
 )
 from eaglebench.report.rows import Row, make_rows
+from eaglebench.stats.cells import compare_cells
 from eaglebench.stats.sweep import make_sweeps
 from eaglebench.stats.tau import Tau
 from eaglebench.stats.trust import doubts_of
@@ -77,14 +81,22 @@ def load_document(folder: RunFolder) -> ReportDocument:
     """
     run = load_run(folder)
     rows, doubts = rows_of(run), doubts_of(run)
+    cells = compare_cells(run.turns, run.blocks, tau_of(run))
+    judgement = judge_run(run.run_id, inside_of(rows), doubts)
     return ReportDocument(
         run=run,
         rows=tuple(rows),
-        judgement=judge_run(run.run_id, inside_of(rows), doubts),
+        judgement=with_findings(judgement, judge_cells(cells)),
         notes=(*(doubt.sentence for doubt in doubts), *notes_of(folder, run, rows)),
         doubts=tuple(doubts),
         sweeps=tuple(make_sweeps(run.turns, run.blocks)),
+        cells=tuple(cells),
     )
+
+
+def with_findings(judgement: Judgement, findings: Iterable[Finding]) -> Judgement:
+    """The judgement with more to weigh."""
+    return replace(judgement, findings=(*judgement.findings, *findings))
 
 
 def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[str]:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eaglebench.bench.documents import inside_of, load_document
+from eaglebench.bench.documents import inside_of, load_document, with_findings
 from eaglebench.errors import UsageError
+from eaglebench.gate.cells import judge_cells
 from eaglebench.gate.decide import judge
 from eaglebench.gate.policy import Policy
 from eaglebench.plan.options import workload_of
@@ -41,7 +42,8 @@ def judge_folder(
     notice(f"baseline {baseline.name}, of {baseline.created_from}: {baseline.reason}")
     inside = inside_of(document.rows)
     candidate, baseline = with_every_option(candidate), with_every_option(baseline)
-    return replace(document, judgement=judge(candidate, baseline, policy, inside))
+    judgement = judge(candidate, baseline, policy, inside)
+    return replace(document, judgement=with_findings(judgement, judge_cells(document.cells)))
 
 
 def with_every_option(snapshot: Snapshot) -> Snapshot:

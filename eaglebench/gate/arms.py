@@ -14,10 +14,9 @@ from eaglebench.records.verdict import Finding, Verdict
 from eaglebench.stats.bootstrap import LengthInterval
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import ACCEPTANCE
-from eaglebench.stats.pairing import NOT_PAIRED, Pair, PairClass, farthest_tier
+from eaglebench.stats.pairing import FAULTS, NOT_PAIRED, Pair, PairClass, farthest_tier
 from eaglebench.stats.tau import CloseShares
 
-FAULTS = ("draft-state", "target-state")
 NEAR_TIE_SHARE = 1 / 20
 """Near-ties are rare; more of them than this are looked at by a person."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.measured import MeasuredTurn
-from eaglebench.report.phrases import short_names
+from eaglebench.report.cell_names import short_names
 from eaglebench.report.rows import Row
 from eaglebench.report.sweep_tables import shape_text
 from eaglebench.stats.sweep import Sweep

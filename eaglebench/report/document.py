@@ -6,6 +6,7 @@ from eaglebench.records.doubt import Doubt
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Judgement, Verdict
 from eaglebench.report.rows import Row
+from eaglebench.stats.cells import CellDifference
 from eaglebench.stats.sweep import Sweep
 
 
@@ -20,6 +21,7 @@ class ReportDocument:
         notes: remarks a reader should not have to find out alone.
         doubts: why a part of it can't be trusted, or what to know before trusting it.
         sweeps: cells that differ in the draft shape alone.
+        cells: cells against earlier cells, in the same arm.
     """
 
     run: MeasuredRun
@@ -28,6 +30,7 @@ class ReportDocument:
     notes: tuple[str, ...]
     sweeps: tuple[Sweep, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    cells: tuple[CellDifference, ...] = ()
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
+from eaglebench.stats.cells import CellDifference
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.sweep import Sweep
 from eaglebench.stats.tau import Tau
@@ -26,6 +27,7 @@ def render_json(document: ReportDocument) -> str:
             "run": {name: getattr(document.run, name) for name in RUN_FACTS},
             "rows": [_row(row) for row in document.rows],
             "differences": _differences(document.rows),
+            "cells": [_cell(each) for each in document.cells],
             "sweeps": [_sweep(sweep) for sweep in document.sweeps],
             "judgement": {
                 "verdict": judgement.verdict,
@@ -93,6 +95,21 @@ def difference_document(difference: Difference) -> dict[str, Any]:
 def _row(row: Row) -> dict[str, Any]:
     speed = asdict(row.speed) if row.speed else None
     return {**row.as_dict(), "by_position": row.by_position, "speed": speed}
+
+
+def _cell(found: CellDifference) -> dict[str, Any]:
+    """A cell against an earlier one, in the same arm."""
+    return {
+        "cell_id": found.cell_id,
+        "arm": found.arm,
+        "axes": found.axes,
+        "is_exact": found.is_exact,
+        "tier": found.tier,
+        "other_drafts": found.drafts.num_other,
+        "common_drafts": found.drafts.num_common,
+        "turns_left_out": found.num_left_out,
+        **difference_document(found.difference),
+    }
 
 
 def _sweep(sweep: Sweep) -> dict[str, Any]:

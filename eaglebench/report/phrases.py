@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from math import expm1, isfinite
 from typing import Any
 
@@ -48,6 +47,9 @@ Value = str | float | Interval | Sequence[float] | None
 
 NO_VALUE = "-"
 UNKNOWN = "n/a"
+SEEN = "seen"
+UNSEEN = "not seen"
+"""Of a planted fault, which is there to be seen."""
 COMPARED: tuple[PairClass, ...] = ("identical", "near-tie", "draft-state", "target-state")
 LEAST_SHOWN_P = 0.0001
 SHA_LENGTH = 12
@@ -160,6 +162,11 @@ def difference_text(row: Row, difference: Difference) -> str:
     if difference.p_value is not None and difference.p_value < 1:
         parts.append(f"p(shorter) {cell_text(difference.p_value, 'p')}")
     return f"{row.cell_id} {row.arm} against {difference.against}: {', '.join(parts)}"
+
+
+def num_differing(difference: Difference) -> str:
+    """`5 of 24`."""
+    return f"{len(difference.pairs) - difference.count('identical')} of {len(difference.pairs)}"
 
 
 def _classes(difference: Difference, always: Sequence[PairClass], *words: str) -> str:
@@ -281,24 +288,3 @@ def commit_text(run: MeasuredRun) -> str:
 def fact_text(value: Any) -> str:
     """A fact from the run's files; `n/a` where it is not known."""
     return UNKNOWN if value is None else str(value)
-
-
-def short_names(cells: Sequence[str]) -> tuple[list[str], str]:
-    """The parts of the cells' names that differ, and the parts that all share.
-
-    Of names with unequal numbers of parts only the leading ones are looked at, and each keeps its
-    last one. A single name stays as it is.
-    """
-    parts = [cell.split("-") for cell in cells]
-    if len(cells) < 2:
-        return list(cells), ""
-    if len({len(part) for part in parts}) > 1:
-        shortest = min(len(part) for part in parts) - 1
-        columns = zip(*(part[:shortest] for part in parts), strict=True)
-        leading = [column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns)]
-        return ["-".join(part[len(leading) :]) for part in parts], "-".join(leading)
-    is_shared = [len(set(column)) == 1 for column in zip(*parts, strict=True)]
-    own = ["-".join(p for p, s in zip(part, is_shared, strict=True) if not s) for part in parts]
-    if not all(own):
-        return list(cells), ""
-    return own, "-".join(p for p, s in zip(parts[0], is_shared, strict=True) if s)

@@ -1,7 +1,7 @@
 """A table as values, made once: the formats place it, and decide and spell nothing."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eaglebench.report.phrases import Value, cell_text
@@ -19,6 +19,7 @@ class Column:
         is_right: set flush right, as numbers always are.
         short: the head where there is little room, with its line ends.
         filter: the select of the HTML page that looks at it.
+        is_wide: left out where there is little room.
     """
 
     heading: str
@@ -27,6 +28,7 @@ class Column:
     is_right: bool = False
     short: str | None = None
     filter: str | None = None
+    is_wide: bool = False
 
     @property
     def letter(self) -> str:
@@ -75,6 +77,13 @@ class Table:
     def texts(self) -> list[list[str]]:
         """The rows as they are shown."""
         return self.first(None)
+
+    def narrow(self) -> "Table":
+        """The table without the columns that need much room."""
+        kept = [place for place, column in enumerate(self.columns) if not column.is_wide]
+        columns = tuple(self.columns[place] for place in kept)
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return replace(self, columns=columns, rows=rows)
 
     def first(self, most: int | None) -> list[list[str]]:
         """As many of the rows, as they are shown; what is cut costs nothing."""

@@ -71,7 +71,7 @@ def render_run(document: ReportDocument, console: Console, *, title: str) -> Non
     for row, difference, _ in held_rows(rows):
         _print_difference(row, difference, console)
     for table in wider_tables(document):
-        _draw(table, console)
+        _draw(table if is_wide else table.narrow(), console)
     _print_notes(document.notes, console)
     console.print()
     for line in paste_lines(rows):

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from eaglebench.records.counters import share
 from eaglebench.records.faults import FAULTS
 from eaglebench.records.knobs import EngineKnobs, base_arm
+from eaglebench.report.cell_names import short_names
+from eaglebench.report.cell_tables import cells_table
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.phrases import short_names
+from eaglebench.report.phrases import num_differing
 from eaglebench.report.row_tables import RUN_COLUMNS, length_column
 from eaglebench.report.rows import Row
 from eaglebench.report.sweep_tables import sweep_tables
@@ -28,8 +30,8 @@ LEGEND = (
 
 
 def wider_tables(document: ReportDocument) -> list[Table]:
-    """Draft shapes, allocation, faults; nothing for a run without any of them."""
-    found = [allocation_table(document.rows), fault_table(document)]
+    """Draft shapes, cells against cells, allocation, faults; nothing for a run without any of them."""
+    found = [cells_table(document), allocation_table(document.rows), fault_table(document)]
     return [*sweep_tables(document.sweeps), *(table for table in found if table is not None)]
 
 
@@ -86,7 +88,7 @@ def fault_table(document: ReportDocument) -> Table | None:
         Column("verdict", read("row", document.verdict_on), "verdict"),
         length_column("row.counts.acceptance_length"),
         Column("change", "difference.acceptance", "change"),
-        Column("turns that differ", read("difference", _differing), is_right=True),
+        Column("turns that differ", read("difference", num_differing), is_right=True),
         Column("p", "difference.p_value", "p"),
         Column("other drafts", read("drafts", _other), is_right=True),
     )
@@ -114,10 +116,6 @@ def _fault(document: ReportDocument, row: Row) -> _Fault:
         for arm in (row.arm, found.against)
     )
     return _Fault(row, found, count_other_drafts(mine, theirs))
-
-
-def _differing(found: Difference) -> str:
-    return f"{len(found.pairs) - found.count('identical')} of {len(found.pairs)}"
 
 
 def _other(drafts: OtherDrafts) -> str:

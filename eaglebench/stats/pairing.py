@@ -35,6 +35,8 @@ PairClass = Literal[
 
 NOT_PAIRED: tuple[PairClass, ...] = ("diverged-prompt", "other-prompts", "failed")
 """Turns that have nothing in common to compare."""
+FAULTS: tuple[PairClass, ...] = ("draft-state", "target-state")
+"""Turns that part where the choice was clear."""
 Tier = Literal["identical", "matched", "diverged", "unpaired"]
 _ROOT = -1
 """As in `VerifyStep.parents`."""

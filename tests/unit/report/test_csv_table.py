@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eaglebench.report.csv_table import render_csv
+from eaglebench.report.csv_table import ACROSS, render_csv
 from eaglebench.report.run_key import run_key
 from tests.unit.report.toy_documents import (
     ODD_NAME,
@@ -37,7 +37,7 @@ def test_numbers_come_back_in_full(tmp_path: Path, is_empty: bool) -> None:
 
     assert len(lines) == len(document.rows)
     for line, row in zip(lines, document.rows, strict=True):
-        told = {**run_key(document.run), **row.as_dict()}
+        told = {**run_key(document.run), **row.as_dict(), **dict.fromkeys(ACROSS)}
         assert line == {name: shown(value) for name, value in told.items()}
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from eaglebench.records.measured import MeasuredRun
+from eaglebench.report.cell_names import short_names
 from eaglebench.report.charts import chart_data
-from eaglebench.report.phrases import short_names
 from tests.html_documents import make_document, make_run
 
 
@@ -72,7 +72,8 @@ def test_counts_that_nobody_told_are_no_zero(run: MeasuredRun) -> None:
         (["page1-off-topk1", "page4-off-topk1"], ["page1", "page4"], "off-topk1"),
         (["page1-off"], ["page1-off"], ""),
         (["page1-off", "odd"], ["page1-off", "odd"], ""),
-        (["page1-off-draft3", "page1-off-draft3-x-y"], ["draft3", "draft3-x-y"], "page1-off"),
+        (["page1-off-x1", "page1-off-x1-lru"], ["default", "lru"], "page1-off-x1"),
+        (["a1-b", "a2-b-c", "a2-b-d"], ["a1", "a2-c", "a2-d"], "b"),
         (["a-b", "a-b"], ["a-b", "a-b"], ""),
         ([], [], ""),
     ],

@@ -95,7 +95,7 @@ def test_another_precision_changes_drafts_by_right() -> None:
 
 def test_a_cell_is_held_against_the_first_of_its_own_shape() -> None:
     """A fault of page 16 shows in every shape, not only in that of the first cell."""
-    shape = {"num_steps": 1, "num_draft_tokens": 2}
+    shape: dict[str, Any] = {"num_steps": 1, "num_draft_tokens": 2}
     found = compared(
         in_cell(PLAIN, "a"),
         in_cell(PLAIN, "b", page_size=16),

@@ -7,6 +7,7 @@ from eaglebench.plan.conversation import Conversation
 from eaglebench.plan.matrix import Expansion
 from eaglebench.plan.passes import PassRange
 from eaglebench.plan.run_config import RunConfig
+from eaglebench.records.words import counted
 
 ASSUMED_TOKENS_PER_S = {"smollm2-135m": 20.0, "tiny": 300.0}
 """New tokens a second on two CPU cores; a guess to plan a coffee by, never recorded."""
@@ -83,7 +84,7 @@ def estimate_lines(config: RunConfig, expansion: Expansion, expected: Estimate |
     is_repeated = expected.passes.most > 1
     if is_repeated:
         lines.append(f"passes: {_spell_passes(expected.passes)}")
-    amount = f"{expected.prompts} prompts an arm, at most {expected.new_tokens} new tokens "
+    amount = f"{counted(expected.prompts, 'prompt')} an arm, at most {counted(expected.new_tokens, 'new token')} "
     amount += "a pass" if is_repeated else "in all"
     if expected.seconds is None:
         return [*lines, f"time: unknown for this model ({amount})"]
@@ -125,7 +126,7 @@ def _spell_passes(passes: PassRange) -> str:
 
 def cell_lines(expansion: Expansion) -> list[str]:
     """One line a cell, then one a skipped cell with its reason."""
-    lines = [f"{len(expansion.cells)} cell{'s' if len(expansion.cells) != 1 else ''}:"]
+    lines = [f"{counted(len(expansion.cells), 'cell')}:"]
     lines += [f"  {cell.cell_id}" for cell in expansion.cells]
     if expansion.skipped:
         lines.append(f"skipped {len(expansion.skipped)}:")

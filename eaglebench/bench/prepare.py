@@ -132,7 +132,10 @@ def _questions(
             if not may_fetch:
                 return None
             path = fetch_questions(config.question_file, notice=notice)
-        return read_question_file(path, config.question_fields)
+        found = read_question_file(path, config.question_fields)
+        for remark in found.remarks:
+            notice(f"note: {config.question_file}: {remark}")
+        return found
     asset = suite.questions.asset
     if not may_fetch and not asset_of(asset).path.exists():
         return None

@@ -7,6 +7,7 @@ from eaglebench.cli.effects import StatedCommand
 from eaglebench.plan.matrix import Expansion, expand
 from eaglebench.plan.matrix_file import matrix_path, read_matrix_file
 from eaglebench.plan.run_config import RunConfig
+from eaglebench.records.words import counted
 
 
 @click.group()
@@ -27,7 +28,7 @@ def show(file: str) -> None:
 def validate(file: str) -> None:
     """Say whether FILE can be run."""
     expansion = _expand(file)
-    click.echo(f"ok: {len(expansion.cells)} cells, {len(expansion.skipped)} skipped")
+    click.echo(f"ok: {counted(len(expansion.cells), 'cell')}, {len(expansion.skipped)} skipped")
 
 
 def _expand(file: str) -> Expansion:

@@ -268,7 +268,8 @@ class QuestionFields(BaseModel):
         str | None,
         Option(
             section=QUESTIONS,
-            help="JSON Lines in MT-Bench's shape, or hf:OWNER/NAME@SPLIT, instead of the suite's.",
+            help="JSON Lines or a JSON array (MT-Bench's shape, messages, ShareGPT, one prompt each), "
+            "or hf:OWNER/NAME@SPLIT, instead of the suite's.",
             aliases=("--dataset-path", "--dataset"),
         ),
     ] = None

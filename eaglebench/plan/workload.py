@@ -49,7 +49,7 @@ class WorkloadInputs:
         questions: all questions of the suite or of the user's file.
         seed: of the run; draws sentences, orders and rules.
         num_questions: most conversations; None is all of them.
-        system_prompt: the user's own; None leaves the chat template's default.
+        system_prompt: the user's own; None leaves the conversation's, or the template's.
         prompt_format: `raw` feeds questions as they stand, without a chat template.
         tokenizer: where lengths in tokens matter; None where no model is loaded yet.
         page_size: of the cell.
@@ -132,10 +132,19 @@ def _shared_prefix(
     prefix = _generated_prefix(workload.prefix_words, inputs.seed)
     if inputs.system_prompt is not None:
         prefix = f"{inputs.system_prompt} {prefix}"
-    behind_prefix = replace(inputs, system_prompt=prefix)
+    own = inputs.system_prompt is None  # what a conversation has itself comes after what all share
     return tuple(
-        _conversation(question, question.turns[:1], behind_prefix) for question in inputs.questions
+        _conversation(
+            question,
+            question.turns[:1],
+            replace(inputs, system_prompt=_behind(prefix, question.system_prompt if own else None)),
+        )
+        for question in inputs.questions
     )
+
+
+def _behind(prefix: str, own: str | None) -> str:
+    return prefix if own is None else f"{prefix}\n\n{own}"
 
 
 def _generated_prefix(num_words: int, seed: int) -> str:
@@ -181,20 +190,21 @@ def _page_edges(workload: PageEdgesWorkload, inputs: WorkloadInputs) -> tuple[Co
 
 
 def _conversation(question: Question, turns: Sequence[str], inputs: WorkloadInputs) -> Conversation:
+    """The user's system prompt takes the place of the conversation's own."""
+    system = question.system_prompt if inputs.system_prompt is None else inputs.system_prompt
+    is_chat = inputs.prompt_format == "chat"
     return Conversation(
         question_id=question.question_id,
         category=question.category,
-        turns=tuple(Turn(text=_with_system(turn, inputs)) for turn in turns),
+        turns=tuple(Turn(text=_with_system(turn, None if is_chat else system)) for turn in turns),
         kind=inputs.prompt_format,
-        system_prompt=inputs.system_prompt if inputs.prompt_format == "chat" else None,
+        system_prompt=system if is_chat else None,
     )
 
 
-def _with_system(turn: str, inputs: WorkloadInputs) -> str:
+def _with_system(turn: str, system_prompt: str | None) -> str:
     """A raw prompt has no place for a system prompt, so it goes in front."""
-    if inputs.prompt_format == "chat" or inputs.system_prompt is None:
-        return turn
-    return f"{inputs.system_prompt}\n\n{turn}"
+    return turn if system_prompt is None else f"{system_prompt}\n\n{turn}"
 
 
 def _tokenizer(inputs: WorkloadInputs) -> Tokenizer:

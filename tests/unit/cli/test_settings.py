@@ -172,3 +172,18 @@ def test_a_range_of_passes_that_runs_backwards_is_told_what_is_expected() -> Non
 
     assert status == 2
     assert "expected LEAST:MOST, such as 8:40, with LEAST from 1 and MOST not below it" in err
+
+
+@pytest.mark.usefixtures("here")
+def test_how_a_question_file_was_read_is_said(here: Path) -> None:
+    """On standard error, before anything runs."""
+    (here / "chats.json").write_text('[{"question": "hi"}, {"question": "ho"}]', encoding="utf-8")
+
+    status, out, err = invoke("run", "tiny", "--dry-run", "--question-file", "chats.json")
+
+    assert status == 0
+    assert "2 prompts an arm" in out
+    assert err == (
+        "note: chats.json: each question is the text of 'question'\n"
+        "note: chats.json: records have no ids; they are numbered from 1\n"
+    )

@@ -62,10 +62,28 @@ def test_ids_of_mixed_kinds_are_read(tmp_path: Path) -> None:
         ([make_line(1), make_line('"1"')], 2, "line 1"),
         ([make_line("null")], 1, "question_id"),
         ([make_line("true")], 1, "question_id"),
-        (['{"turns": ["hi"]}'], 1, "question_id"),
+        ([make_line(1), '{"turns": ["hi"]}'], 2, "question_id"),
         (['{"question_id": 1}'], 1, "turns"),
-        (['{"question_id": 1, "prompt": "hi"}'], 1, "found: prompt, question_id"),
-        (['{"question_id": 1, "conversations": [{"value": "hi"}]}'], 1, "conversations"),
+        ([make_line(1), '{"question_id": 2, "prompt": "hi"}'], 2, "found: prompt, question_id"),
+        (['{"question_id": 1, "conversations": [{"value": "hi"}]}'], 1, "spoken by nobody"),
+        (
+            ['{"messages": [{"role": "tool", "content": "hi"}]}'],
+            1,
+            "messages, message 1: spoken by 'tool'",
+        ),
+        (['{"messages": [{"role": "user", "content": [{"image": 1}]}]}'], 1, "else than text"),
+        (['{"messages": [{"role": "user", "content": ""}]}'], 1, "turn 1 is empty"),
+        (['{"messages": []}'], None, "no user speaks"),
+        (
+            [
+                '{"messages": [{"role": "user", "content": "hi"}, {"role": "system", "content": "a"}]}'
+            ],
+            1,
+            "in the middle",
+        ),
+        (["[", '{"prompt": "hi"},', "7]"], 3, "expected a JSON object, found"),
+        (["[", '{"prompt": "hi"}', '{"prompt": "ho"}]'], 3, "broken JSON"),
+        (["[]"], None, "holds no questions"),
         ([make_line(turns="[]")], 1, "is empty"),
         ([make_line(turns='"hi"')], 1, "a text"),
         ([make_line(turns='[["hi"]]')], 1, "other things than texts"),
@@ -74,7 +92,7 @@ def test_ids_of_mixed_kinds_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_bad_line_is_refused_with_its_number(
-    tmp_path: Path, lines: list[str], line: int, words: str
+    tmp_path: Path, lines: list[str], line: int | None, words: str
 ) -> None:
     """Whatever can't be run later is refused at load, with file and line."""
     path = make_file(tmp_path, "\n".join(lines))
@@ -83,7 +101,8 @@ def test_bad_line_is_refused_with_its_number(
         read_question_file(path)
 
     assert caught.value.line == line
-    assert caught.value.message.startswith(f"{path}:{line}: ")
+    where = f"{path}: " if line is None else f"{path}:{line}: "
+    assert caught.value.message.startswith(where)
     assert words in caught.value.message
 
 
@@ -140,7 +159,91 @@ def test_a_name_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="unknown key 'turn'; did you mean turns") as caught:
         read_question_file(path, {"turn": "messages"})
-    assert "question_id, category, turns, prompt" in str(caught.value.hint)
+    assert "question_id, category, turns, prompt, system_prompt" in str(caught.value.hint)
+
+
+MESSAGES = """{"id": "a1", "messages": [
+    {"role": "system", "content": "Be short."}, {"role": "user", "content": "What is a bee?"},
+    {"role": "assistant", "content": "An insect."},
+    {"role": "user", "content": [{"type": "text", "text": "Does it sting?"}]}]}"""
+SHAREGPT = """{"id": "s1", "system": "Be short.", "conversations": [
+    {"from": "human", "value": "What is a bee?"}, {"from": "gpt", "value": "An insect."},
+    {"from": "human", "value": "Does it sting?"}, {"from": "gpt", "value": "Yes."}]}"""
+
+
+@pytest.mark.parametrize(
+    ("record", "name", "answers"), [(MESSAGES, "a1", "1 answer "), (SHAREGPT, "s1", "2 answers ")]
+)
+@pytest.mark.parametrize("form", ["{}", "[{}]", '\n[\n{} , {{"id": 2, {}]\n'])
+def test_conversations_are_read(
+    tmp_path: Path, record: str, name: str, answers: str, form: str
+) -> None:
+    """The user's turns and the system prompt; the file's answers are left out, with a word."""
+    one = record.replace("\n", " ")
+    rest = one.partition(", ")[2]
+    path = make_file(tmp_path, form.format(one, rest) if "2" in form else form.format(one))
+
+    file = read_question_file(path)
+
+    question = file.questions[0]
+    assert question.question_id == name
+    assert question.turns == ("What is a bee?", "Does it sting?")
+    assert question.system_prompt == "Be short."
+    assert len(file.questions) == (2 if "2" in form else 1)
+    assert "the user's messages in" in file.remarks[0]
+    expected = answers if "2" not in form else f"{2 * int(answers[0])} answers "
+    assert expected in file.remarks[-1]
+    assert read_question_file(path, {"turns": one.partition("[")[0].split('"')[-2]}).questions
+
+
+@pytest.mark.parametrize(
+    ("record", "turn"),
+    [
+        ('{"prompt": "hi", "entry_point": "add"}', "hi"),
+        ('{"question": "hi", "answer": "7"}', "hi"),
+        ('{"instruction": "hi", "input": "", "output": "x"}', "hi"),
+        ('{"instruction": "hi", "input": "you", "output": "x"}', "hi\n\nyou"),
+        ('{"problem": "hi", "text": "no"}', "hi"),
+        ('{"prompt": [{"role": "user", "content": "hi"}]}', "hi"),
+    ],
+)
+def test_single_prompts_are_read_and_numbered(tmp_path: Path, record: str, turn: str) -> None:
+    """What has no ids is numbered, and both are said."""
+    file = read_question_file(make_file(tmp_path, f"{record}\n{record}\n"))
+
+    assert [q.question_id for q in file.questions] == ["1", "2"]
+    assert [q.turns for q in file.questions] == [(turn,), (turn,)]
+    assert "each question is" in file.remarks[0]
+    assert "records have no ids; they are numbered from 1" in file.remarks
+
+
+def test_an_id_that_is_none_is_told(tmp_path: Path) -> None:
+    """A usual name that does not tell records apart; mapped by hand it is insisted on."""
+    path = make_file(tmp_path, '{"id": "a", "prompt": "hi"}\n{"id": "a", "prompt": "ho"}')
+
+    file = read_question_file(path)
+
+    assert [q.question_id for q in file.questions] == ["1", "2"]
+    assert "'id' does not tell records apart" in file.remarks[1]
+    with pytest.raises(InputFileError, match="id a was used in line 1 already"):
+        read_question_file(path, {"question_id": "id"})
+
+
+def test_records_in_which_nobody_asks_are_passed_over(tmp_path: Path) -> None:
+    """Data sets have some; the number of the others stays that of the record."""
+    says = '{"conversations": [{"from": "human", "value": "hi"}]}'
+    silent = '{"conversations": [{"from": "gpt", "value": "ho"}]}'
+    none = '{"conversations": []}'
+
+    file = read_question_file(make_file(tmp_path, f"{silent}\n{says}\n{none}"))
+
+    assert [q.question_id for q in file.questions] == ["2"]
+    assert "2 records in which no user speaks passed over" in file.remarks
+
+
+def test_our_own_shape_needs_no_remark(tmp_path: Path) -> None:
+    """Nothing was taken for something else."""
+    assert read_question_file(make_file(tmp_path, make_line())).remarks == ()
 
 
 @pytest.mark.parametrize("text", ['"\\ud800"', '["a \\udc00"]'])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eaglebench.errors import InputFileError, UsageError
-from eaglebench.plan.conversation import Conversation
+from eaglebench.plan.conversation import Conversation, PromptKind
 from eaglebench.plan.questions import Question
 from eaglebench.plan.suite import Suite, load_suite, read_suite, suite_names
 from eaglebench.plan.workload import WorkloadInputs, make_conversations
@@ -258,3 +258,27 @@ def test_unknown_suite_offers_the_nearest() -> None:
         load_suite("mt-bench")
 
     assert caught.value.hint == "did you mean mtbench?"
+
+
+@pytest.mark.parametrize("form", ["chat", "raw"])
+def test_a_conversation_keeps_its_own_system_prompt(form: PromptKind) -> None:
+    """Unless the user gives one; behind a shared prefix it stands after what all share."""
+    own = Question(question_id="1", category="c", turns=("Hi?",), system_prompt="Be short.")
+    plain = Question(question_id="2", category="c", turns=("Ho?",))
+
+    def asked(name: str, system_prompt: str | None = None) -> list[str]:
+        inputs = WorkloadInputs(
+            questions=(own, plain), seed=0, system_prompt=system_prompt, prompt_format=form
+        )
+        return [
+            f"{each.system_prompt}\n\n{each.turns[0].text}".removeprefix("None\n\n")
+            for each in make_conversations(load_suite(name).workload, inputs)
+        ]
+
+    shared = asked("shared-prefix")
+    prefix = shared[1].removesuffix("\n\nHo?")
+
+    assert asked("mtbench") == ["Be short.\n\nHi?", "Ho?"]
+    assert asked("mtbench", "Be long.") == ["Be long.\n\nHi?", "Be long.\n\nHo?"]
+    assert shared[0] == f"{prefix}\n\nBe short.\n\nHi?"
+    assert len(prefix) > 100

@@ -72,6 +72,7 @@ class EngineRequest:
         self.state = RequestState.WAITING
         self.tally = Tally()
         self.steps: list[VerifyStep] = []
+        self.seams: list[tuple[int, int]] = []  # last slot of a middle chunk, what followed it
         self.finish_reason: FinishReason | None = None
         self.error: str | None = None
         self.prefill_gap: float | None = None
@@ -255,4 +256,6 @@ class EngineRequest:
             finish_reason=self.finish_reason,
             prefill_gap=self.prefill_gap,
             error=self.error if self.finish_reason == "failed" else None,
+            seam_slots=tuple(slot for slot, _ in self.seams),
+            seam_successors=tuple(successor for _, successor in self.seams),
         )

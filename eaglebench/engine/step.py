@@ -188,6 +188,7 @@ class StepRunner:
         successors = request.known_tokens[start + 1 : end + 1].astype(np.int64)
         if isinstance(result.row, PrefillRow) and not result.row.completes:
             successors[-1] = self.policy.seam_successor(int(successors[-1]), result.seam_guess)
+            request.seams.append((end - 1, int(successors[-1])))
         return successors
 
     def _shape(self, row: Row) -> DraftShape:

@@ -43,6 +43,19 @@ class VerifyStep:
             depths.append(1 if parent < 0 else depths[parent] + 1)
         return max(depths)
 
+    @property
+    def accepted_nodes(self) -> tuple[int, ...]:
+        """Nodes that were accepted, from the root on: the walk that the target's choices take."""
+        if not self.parents:
+            return tuple(range(self.accepted))
+        walk: list[int] = []
+        for _ in range(self.accepted):
+            node = walk[-1] if walk else -1
+            chosen = self.target_ids[node + 1]
+            children = enumerate(zip(self.parents, self.drafted_ids, strict=True))
+            walk += [n for n, found in children if found == (node, chosen)][:1]
+        return tuple(walk)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestTimes:
@@ -87,6 +100,8 @@ class RequestObservation:
     `accepted_per_step` is None where an engine tells totals alone; `steps` are empty then.
     `prefill_gap` is the top-2 gap of the target where prefill sampled the first token; None when
     nothing was sampled there. `error` is set when and only when `finish_reason` is `failed`.
+    `seam_slots` are the last slots of chunks in the middle of the prefill, `seam_successors` the
+    token after each that its draft KV was made with; None where that was not recorded.
     """
 
     request_id: str
@@ -98,6 +113,8 @@ class RequestObservation:
     finish_reason: FinishReason
     prefill_gap: float | None = None
     error: str | None = None
+    seam_slots: tuple[int, ...] | None = None
+    seam_successors: tuple[int, ...] | None = None
 
     @property
     def acceptance(self) -> tuple[int | None, ...]:

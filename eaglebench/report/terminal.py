@@ -8,9 +8,16 @@ from rich.table import Table as Drawn
 from rich.text import Text
 
 from eaglebench.records.knobs import BASELINE_ARM
-from eaglebench.records.measured import MeasuredTurn
 from eaglebench.records.verdict import Judgement
 from eaglebench.report.document import ReportDocument
+from eaglebench.report.explained_turn import (
+    ExplainedTurn,
+    cause_lines,
+    explanation,
+    marked_root,
+    steps_table,
+    turn_text,
+)
 from eaglebench.report.judgement_table import telling, verdicts_table
 from eaglebench.report.phrases import (
     BY_POSITION,
@@ -26,24 +33,14 @@ from eaglebench.report.phrases import (
     split_text,
     verdict_counts,
 )
+from eaglebench.report.reading_table import TokenText, reading_table
 from eaglebench.report.row_tables import RUN_COLUMNS, held_rows
 from eaglebench.report.rows import Row, by_cell
-from eaglebench.report.side_by_side import (
-    PairedRow,
-    TokenText,
-    explanation,
-    noise_table,
-    parted_position,
-    runs_pair_table,
-    steps_table,
-    turn_text,
-)
+from eaglebench.report.side_by_side import PairedRow, noise_table, runs_pair_table
 from eaglebench.report.table import Column, Table, make_table
 from eaglebench.report.wider_tables import wider_tables
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.noise import Noise
-from eaglebench.stats.pairing import Pair
-from eaglebench.stats.tau import Tau
 
 WIDE = 120
 SHOWN_PAIRS = 8
@@ -104,20 +101,16 @@ def render_table(table: Table, console: Console) -> None:
     _draw(table, console)
 
 
-def render_steps(
-    mine: MeasuredTurn,
-    other: MeasuredTurn | None,
-    pair: Pair | None,
-    tau: Tau,
-    *,
-    console: Console,
-    text: TokenText,
-) -> None:
-    """Print the steps of a turn in two arms, the first one that differs marked, and why it does."""
-    console.print(Text(turn_text(mine, other)))
-    _draw(steps_table(mine, other, text), console, marked=parted_position(mine, pair))
-    if other is not None and pair is not None:
-        console.print(Text(explanation(pair, other.arm, tau)))
+def render_steps(found: ExplainedTurn, *, console: Console, text: TokenText) -> None:
+    """Print the steps of a turn beside its twin's, where they part, what was read there, and why."""
+    console.print(Text(turn_text(found)))
+    _draw(steps_table(found, text), console, marked=marked_root(found))
+    if found.other is not None and found.pair is not None:
+        console.print(Text(explanation(found)))
+    for label, reading in found.told_readings:
+        _draw(reading_table(reading, label, text), console)
+    for line in cause_lines(found, text):
+        console.print(Text(line))
 
 
 def render_noise(found: Sequence[tuple[str, Noise]], console: Console) -> None:

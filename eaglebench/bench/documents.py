@@ -1,13 +1,15 @@
 """Stored runs as values: rows for tables, snapshots for the gate, documents for reports."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from eaglebench.errors import NothingMeasuredError
 from eaglebench.gate.cells import judge_cells
 from eaglebench.gate.decide import ArmDifferences, judge_run
 from eaglebench.records.doubt import Doubt
+from eaglebench.records.faults import FAULTS
 from eaglebench.records.flags import in_folder
+from eaglebench.records.knobs import base_arm
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.document import ReportDocument
@@ -68,9 +70,16 @@ def tau_of(run: MeasuredRun) -> Tau:
     return Tau.recorded(run.tau)
 
 
-def inside_of(rows: Sequence[Row]) -> ArmDifferences:
-    """Every arm against `no-cache` of the same run."""
-    return {(row.cell_id, row.arm): row.difference for row in rows if row.difference is not None}
+def inside_of(rows: Sequence[Row], playing: Collection[str] = ()) -> ArmDifferences:
+    """Every arm against `no-cache` of the same run.
+
+    Planted faults are there to be seen and are left out, unless they play another arm's part.
+    """
+    return {
+        (row.cell_id, row.arm): row.difference
+        for row in rows
+        if row.difference is not None and (row.arm in playing or base_arm(row.arm) not in FAULTS)
+    }
 
 
 def load_document(folder: RunFolder) -> ReportDocument:

@@ -40,10 +40,12 @@ def judge_folder(
     candidate = _rename(make_snapshot(document.run, workload_of(document.run.config)), renamed)
     notice(f"run {folder.run_id}, started {document.run.started or 'at an unknown time'}")
     notice(f"baseline {baseline.name}, of {baseline.created_from}: {baseline.reason}")
-    inside = inside_of(document.rows)
+    inside = inside_of(document.rows, renamed)
     candidate, baseline = with_every_option(candidate), with_every_option(baseline)
     judgement = judge(candidate, baseline, policy, inside)
-    return replace(document, judgement=with_findings(judgement, judge_cells(document.cells)))
+    return replace(
+        document, judgement=with_findings(judgement, judge_cells(document.cells, renamed))
+    )
 
 
 def with_every_option(snapshot: Snapshot) -> Snapshot:

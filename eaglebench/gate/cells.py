@@ -5,20 +5,29 @@ bite tells. Axes that change drafts by right are compared without a verdict. Pla
 there to be seen and are never judged.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from eaglebench.gate.arms import judge_arm
+from eaglebench.gate.finding import reached
 from eaglebench.records.faults import FAULTS
 from eaglebench.records.knobs import base_arm
 from eaglebench.records.verdict import Finding
 from eaglebench.stats.cells import ACROSS_CELLS, CellDifference
 
 
-def judge_cells(found: Iterable[CellDifference]) -> list[Finding]:
-    """One finding a cell and arm that has turns in common with an equal setting before it."""
+def judge_cells(found: Iterable[CellDifference], playing: Collection[str] = ()) -> list[Finding]:
+    """One finding a cell and arm that has turns in common with an equal setting before it.
+
+    `playing` are faults that play another arm's part, and are judged as it would be.
+    """
     return [
-        replace(judge_arm(each.cell_id, each.arm, each.difference), metric=ACROSS_CELLS)
+        reached(
+            replace(judge_arm(each.cell_id, each.arm, each.difference), metric=ACROSS_CELLS),
+            each.idle,
+        )
         for each in found
-        if each.is_exact and each.difference.pairs and base_arm(each.arm) not in FAULTS
+        if each.is_exact
+        and each.difference.pairs
+        and (each.arm in playing or base_arm(each.arm) not in FAULTS)
     ]

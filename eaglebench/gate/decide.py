@@ -14,7 +14,7 @@ from eaglebench.gate.comparable import (
 )
 from eaglebench.gate.counts import judge_counts
 from eaglebench.gate.drafts import unknown_drafts
-from eaglebench.gate.finding import doubt_findings, found, refused
+from eaglebench.gate.finding import doubt_findings, found, reached, refused
 from eaglebench.gate.policy import Policy
 from eaglebench.gate.times import judge_times
 from eaglebench.records.doubt import Doubt
@@ -22,6 +22,7 @@ from eaglebench.records.knobs import BASELINE_ARM, CACHE_ARMS
 from eaglebench.records.snapshot import ArmCounts, Snapshot
 from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.stats.difference import Difference
+from eaglebench.stats.exercise import why_idle
 from eaglebench.stats.metrics import ACCEPTANCE, THROUGHPUT
 
 ArmDifferences = Mapping[tuple[str, str], Difference]
@@ -60,7 +61,7 @@ def judge(
     known = {arm.key for arm in baseline.arms}
     for (cell_id, arm), difference in (inside or {}).items():
         if arm in CACHE_ARMS or (cell_id, arm) not in known:
-            finding = _inside(judge_arm(cell_id, arm, difference))
+            finding = _inside(judge_arm(cell_id, arm, difference), difference)
             if finding.verdict != "FAILED" or (cell_id, arm) not in known:
                 findings.append(finding)  # failures are held against those of the baseline above
     return Judgement(
@@ -74,7 +75,7 @@ def judge(
 def judge_run(name: str, inside: ArmDifferences, doubts: Iterable[Doubt] = ()) -> Judgement:
     """Judge a run by its own `no-cache` arm alone; what can't be trusted is never a pass."""
     findings = [
-        _inside(judge_arm(cell_id, arm, difference))
+        _inside(judge_arm(cell_id, arm, difference), difference)
         for (cell_id, arm), difference in inside.items()
     ]
     findings += doubt_findings(doubts)
@@ -190,5 +191,6 @@ def _timed(
     return judge_times(list(pairs), policy)
 
 
-def _inside(finding: Finding) -> Finding:
-    return replace(finding, metric=f"{finding.metric} vs {BASELINE_ARM}")
+def _inside(finding: Finding, difference: Difference) -> Finding:
+    made = replace(finding, metric=f"{finding.metric} vs {BASELINE_ARM}")
+    return reached(made, why_idle(finding.arm, (), difference.counts))

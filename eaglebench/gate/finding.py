@@ -15,6 +15,13 @@ def found(key: tuple[str, str], verdict: Verdict, reason: str, metric: str = EVE
     return Finding(cell_id=key[0], arm=key[1], metric=metric, verdict=verdict, reason=reason)
 
 
+def reached(finding: Finding, idle: str | None) -> Finding:
+    """A pass says so where nothing could have differed, and why."""
+    if idle is None or finding.verdict != "PASS":
+        return finding
+    return replace(finding, reason=f"{finding.reason}; not exercised: {idle}")
+
+
 def refused(
     reason: str, key: tuple[str, str] = (EVERYWHERE, EVERYWHERE), metric: str = EVERYWHERE
 ) -> Finding:

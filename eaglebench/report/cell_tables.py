@@ -7,7 +7,7 @@ from eaglebench.records.flags import flag_of
 from eaglebench.records.knobs import base_arm
 from eaglebench.report.cell_names import CellNames
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.phrases import SEEN, UNSEEN, cell_text, num_differing
+from eaglebench.report.phrases import IDLE, SEEN, UNSEEN, cell_text, num_differing
 from eaglebench.report.table import Column, Table, make_table, read
 from eaglebench.stats.cells import ACROSS_CELLS, CellDifference
 from eaglebench.stats.difference import Difference
@@ -62,10 +62,11 @@ def cells_table(document: ReportDocument) -> Table | None:
 def verdict_across(document: ReportDocument, found: CellDifference) -> str | None:
     """The verdict; of a planted fault whether it shows, and nothing of what differs by right."""
     if base_arm(found.arm) in FAULTS and found.is_exact and found.difference.pairs:
-        return SEEN if found.has_faults else UNSEEN
+        return SEEN if found.has_faults else IDLE if found.idle else UNSEEN
     place = (found.cell_id, found.arm, ACROSS_CELLS)
     findings = document.judgement.findings
-    return next((f.verdict for f in findings if (f.cell_id, f.arm, f.metric) == place), None)
+    verdict = next((f.verdict for f in findings if (f.cell_id, f.arm, f.metric) == place), None)
+    return IDLE if verdict == "PASS" and found.idle else verdict
 
 
 def lengths_text(found: Difference) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eaglebench.records.faults import FAULTS
+from eaglebench.records.knobs import base_arm
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.report.phrases import several
 from eaglebench.report.rows import Row
@@ -25,7 +27,7 @@ def run_notes(
                 f"{row.cell_id} radix: the prefix cache never hit; prompts must share at least "
                 f"{smallest}"
             )
-        if row.difference is not None:
+        if row.difference is not None and base_arm(row.arm) not in FAULTS:
             faults = row.difference.count("draft-state") + row.difference.count("target-state")
             if faults:
                 notes.append(

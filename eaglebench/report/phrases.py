@@ -48,8 +48,10 @@ Value = str | float | Interval | Sequence[float] | None
 NO_VALUE = "-"
 UNKNOWN = "n/a"
 SEEN = "seen"
+SEEN_IN_DRAFTS = "seen in drafts alone"
 UNSEEN = "not seen"
-"""Of a planted fault, which is there to be seen."""
+IDLE = "not exercised"
+"""Of a planted fault, which is there to be seen; the last of any arm and axis."""
 COMPARED: tuple[PairClass, ...] = ("identical", "near-tie", "draft-state", "target-state")
 LEAST_SHOWN_P = 0.0001
 SHA_LENGTH = 12

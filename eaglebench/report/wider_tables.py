@@ -10,12 +10,14 @@ from eaglebench.records.knobs import EngineKnobs, base_arm
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.cell_tables import cells_table
 from eaglebench.report.document import ReportDocument
-from eaglebench.report.phrases import num_differing
+from eaglebench.report.phrases import IDLE, SEEN, SEEN_IN_DRAFTS, UNSEEN, num_differing
 from eaglebench.report.row_tables import RUN_COLUMNS, length_column
 from eaglebench.report.rows import Row
 from eaglebench.report.sweep_tables import sweep_tables
 from eaglebench.report.table import Column, Table, make_table, read
 from eaglebench.stats.difference import Difference
+from eaglebench.stats.exercise import first_pass, why_idle
+from eaglebench.stats.pairing import FAULTS as CLEAR
 from eaglebench.stats.prefix import OtherDrafts, count_other_drafts
 from eaglebench.stats.sweep import main_arm
 
@@ -73,11 +75,23 @@ class _Fault(NamedTuple):
     row: Row
     difference: Difference | None
     drafts: OtherDrafts | None
+    idle: str | None
+
+
+def fault_shows(fault: _Fault) -> str | None:
+    """Whether a planted fault is seen in this cell; None where it has nothing to stand against."""
+    if fault.difference is None or not fault.difference.pairs:
+        return None
+    if any(pair.kind in CLEAR for pair in fault.difference.pairs):
+        return SEEN
+    if fault.idle:
+        return IDLE
+    return SEEN_IN_DRAFTS if fault.drafts and fault.drafts.num_other else UNSEEN
 
 
 def fault_table(document: ReportDocument) -> Table | None:
     """What each planted fault costs, a row a cell and fault arm; None where there is no fault."""
-    faults = [_fault(document, row) for row in document.rows if base_arm(row.arm) in FAULTS]
+    faults = planted_faults(document)
     if not faults:
         return None
     cells = list(dict.fromkeys(fault.row.cell_id for fault in faults))
@@ -85,7 +99,7 @@ def fault_table(document: ReportDocument) -> Table | None:
     columns = (
         *([Column("cell", read("row", cell.of))] if len(cells) > 1 else []),
         Column("fault", "row.arm"),
-        Column("verdict", read("row", document.verdict_on), "verdict"),
+        Column("shows", fault_shows),
         length_column("row.counts.acceptance_length"),
         Column("change", "difference.acceptance", "change"),
         Column("turns that differ", read("difference", num_differing), is_right=True),
@@ -94,7 +108,7 @@ def fault_table(document: ReportDocument) -> Table | None:
     )
     shown = {base_arm(fault.row.arm) for fault in faults}
     told = [
-        f"{name}: {fault.what} ({', '.join(fault.issues)})"
+        f"{name}: {fault.what} ({', '.join(fault.issues)}); it shows when {fault.shows_when}"
         for name, fault in FAULTS.items()
         if name in shown
     ]
@@ -107,15 +121,19 @@ def fault_table(document: ReportDocument) -> Table | None:
     )
 
 
+def planted_faults(document: ReportDocument) -> list[_Fault]:
+    """Every fault arm of every cell."""
+    return [_fault(document, row) for row in document.rows if base_arm(row.arm) in FAULTS]
+
+
 def _fault(document: ReportDocument, row: Row) -> _Fault:
     found = row.other_difference or row.difference
     if found is None:
-        return _Fault(row, None, None)
-    mine, theirs = (
-        [t for t in document.run.turns if (t.cell_id, t.arm, t.pass_index) == (row.cell_id, arm, 0)]
-        for arm in (row.arm, found.against)
-    )
-    return _Fault(row, found, count_other_drafts(mine, theirs))
+        return _Fault(row, None, None, None)
+    turns = document.run.turns
+    mine, theirs = (first_pass(turns, row.cell_id, arm) for arm in (row.arm, found.against))
+    drafts = count_other_drafts(mine, theirs)
+    return _Fault(row, found, drafts, why_idle(row.arm, mine, row.counts))
 
 
 def _other(drafts: OtherDrafts) -> str:

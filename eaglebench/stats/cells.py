@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
 from eaglebench.stats.difference import Difference, Side, make_difference, sides_of
+from eaglebench.stats.exercise import why_axes_idle
 from eaglebench.stats.metrics import ACCEPTANCE
 from eaglebench.stats.pairing import FAULTS, NOT_PAIRED, Tier, farthest_tier, pair_turns
 from eaglebench.stats.prefix import OtherDrafts, count_other_drafts
@@ -36,6 +37,7 @@ class CellDifference:
         is_exact: whether none of them changes drafts by right.
         drafts: verify steps with other drafts, of those that begin with the same tokens.
         num_left_out: turns that ask something else, failed, or follow another answer.
+        idle: why nothing could have differed, where that is known.
         difference: question by question.
     """
 
@@ -45,6 +47,7 @@ class CellDifference:
     is_exact: bool
     drafts: OtherDrafts
     num_left_out: int
+    idle: str | None
     difference: Difference
 
     @property
@@ -93,14 +96,17 @@ def _compare(
     shared, their_shared = (_only(side, common) for side in (mine, theirs))
     ratio = estimate_ratio(paired_log_ratios(mine.blocks, theirs.blocks))
     one, two = mine.turns[0], theirs.turns[0]
+    axes = _axes(one.knobs, two.knobs)
+    reached = [(side.turns, side.counts) for side in (mine, theirs)]
     measured = sum(turn.is_measured for turn in mine.turns)
     return CellDifference(
         cell_id=key[0],
         arm=key[1],
-        axes=_axes(one.knobs, two.knobs),
+        axes=axes,
         is_exact=_drafting(one) == _drafting(two),
         drafts=count_other_drafts(shared.turns, their_shared.turns),
         num_left_out=measured - len(common),
+        idle=why_axes_idle(key[1], axes, *reached),
         difference=make_difference(shared, their_shared, other, tau, ratio),
     )
 

@@ -71,7 +71,7 @@ def test_an_unchanged_tree_passes_every_time() -> None:
 
 
 def test_a_planted_fault_exits_with_three_and_names_its_questions() -> None:
-    """As the arm radix, and as an arm of its own that the baseline does not know."""
+    """As the arm radix; as an arm of its own it is no substitute for the one in the baseline."""
     save()
     run("--arms", "unigram,no-cache")
 
@@ -80,8 +80,21 @@ def test_a_planted_fault_exits_with_three_and_names_its_questions() -> None:
     assert "REGRESSED" in out
     assert "questions 4, 6, 10" in " ".join(out.replace("│", " ").split())
     status, out, _ = judged("gate")
-    assert status == 3
-    assert "draft-state" in out
+    assert status == 5
+    assert "REGRESSED" not in out
+
+
+def test_a_fault_that_is_seen_turns_no_run_red() -> None:
+    """Beside arms that are as they were, a planted fault has no part in the status."""
+    save()
+    run("--arms", "radix,unigram,no-cache")
+
+    status, out, err = judged("gate")
+    assert status == 0, out + err
+    document = json.loads(judged("report", "--format", "json")[1])
+    assert document["judgement"]["verdict"] == "PASS"
+    assert {finding["arm"] for finding in document["judgement"]["findings"]} == {"radix"}
+    assert "unigram" in document["differences"][1]["arm"]
 
 
 def test_an_empty_or_foreign_run_exits_with_five() -> None:

@@ -123,10 +123,19 @@ def test_faults_are_held_against_the_cache_without_them(tmp_path: Path, arms: li
 
     assert f"against {'radix' if 'radix' in arms else 'no-cache'}" in table.title
     assert column(table, "turns that differ") == ["1 of 7"]
-    assert column(table, "verdict") == ["REGRESSED"]
-    assert table.remarks[0] == f"unigram: {FAULTS['unigram'].what} (sglang#10846, sglang#11231)"
+    assert column(table, "shows") == ["seen"]
+    told = f"unigram: {FAULTS['unigram'].what} (sglang#10846, sglang#11231); it shows when "
+    assert table.remarks[0] == told + FAULTS["unigram"].shows_when
     other, common = map(int, column(table, "other drafts")[0].split(" of "))
     assert 0 < other < common
+
+
+def test_a_fault_that_nothing_reached_is_not_exercised(tmp_path: Path) -> None:
+    """Without chunks there is no seam; where prompts were cut, a fault that changes nothing is not seen."""
+    cells = [make_cell(), make_cell(chunked_prefill_size=8)]
+    document = make_document(tmp_path, cells=cells, arms=["seam-guess", "no-cache"])
+
+    assert column(table_of(document, "faults"), "shows") == ["not exercised", "not seen"]
 
 
 def test_a_fault_alone_has_nothing_to_be_held_against(tmp_path: Path) -> None:

@@ -104,13 +104,18 @@ def run(
     return Run(measure(setup, str(output_dir), progress=shown, notice=told))
 
 
-def load(run: Run | Path | str = "latest", *, output_dir: Path | str | None = None) -> Run:
-    """A stored run: an id, a path, `latest` or `latest~1`.
+def load(
+    run: Run | Path | str = "latest",
+    *,
+    output_dir: Path | str | None = None,
+    notice: Notice | None = None,
+) -> Run:
+    """A stored run: an id, a path, `latest` or `latest~1`, which count runs with an answer alone.
 
     Raises:
         UsageError: there is no such run.
     """
-    return open_run(run, output_dir)
+    return open_run(run, output_dir, notice)
 
 
 def judge(
@@ -170,7 +175,7 @@ def judged_document(
         fail_on_new=fail_on_new,
     )
     return judge_folder(
-        open_run(run, output_dir).folder,
+        open_run(run, output_dir, notice, is_strict=True).folder,
         root_of(run, output_dir),
         None if baseline is None else str(baseline),
         policy,
@@ -186,6 +191,7 @@ def compare(
     renamed: Renames = (),
     across_environments: bool = False,
     output_dir: Path | str | None = None,
+    notice: Notice | None = None,
 ) -> Comparison:
     """Compare a later run with an earlier one, question by question.
 
@@ -195,12 +201,13 @@ def compare(
         renamed: arms of `after` that are compared with other arms of `before`.
         across_environments: also where libraries or devices differ.
         output_dir: where runs are.
+        notice: is told of runs that were passed over.
 
     Raises:
         NothingMeasuredError: one of them holds no finished turn.
         UsageError: there is no such run or arm.
     """
-    earlier, later = open_run(before, output_dir), open_run(after, output_dir)
+    earlier, later = (open_run(each, output_dir, notice) for each in (before, after))
     rows, judgement = pair_runs(
         earlier.folder, later.folder, _renames(renamed), across_environments=across_environments
     )

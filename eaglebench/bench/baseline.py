@@ -11,6 +11,7 @@ from eaglebench.gate.comparable import timing_differences, workload_differences
 from eaglebench.plan.options import workload_of
 from eaglebench.records.flags import in_folder
 from eaglebench.records.knobs import CACHE_ARMS
+from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.snapshot import Snapshot
 from eaglebench.records.verdict import Verdict
 from eaglebench.report.document import ReportDocument
@@ -204,10 +205,16 @@ def fit_for_baseline(
     _check_judgement(document, allowed)
     if snapshot.created_from.endswith("-dirty") and not allowed.dirty:
         raise UsageError(
-            f"run {folder.run_id} was made of code with uncommitted changes",
+            f"run {folder.run_id} was made of code with uncommitted changes{_changes(document.run)}",
             hint="commit and run again, or pass --allow-dirty",
         )
     return snapshot
+
+
+def _changes(run: MeasuredRun) -> str:
+    """`: a.py, b.py`; nothing where an older run did not name them."""
+    names = (run.git or {}).get("changed") or []
+    return f": {', '.join(names[:8])}" + (", ..." if len(names) > 8 else "") if names else ""
 
 
 def _check_judgement(document: ReportDocument, allowed: Allowed) -> None:

@@ -8,6 +8,7 @@ from eaglebench.bench.judge import check_renames, names_of, with_every_option
 from eaglebench.gate.arms import judge_runs
 from eaglebench.gate.comparable import exact_differences, workload_differences
 from eaglebench.gate.finding import doubt_findings, refused
+from eaglebench.gate.shared_counts import judge_bookkeeping
 from eaglebench.plan.options import workload_of
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Finding, Judgement
@@ -18,6 +19,10 @@ from eaglebench.stats.snapshot import make_snapshot, question_counts
 from eaglebench.stats.trust import doubts_of
 from eaglebench.store.run_folder import RunFolder
 
+TIMES = (
+    "times of two runs are not judged: eaglebench gate --fail-on throughput:5% holds their ratios to "
+    "no-cache together, eaglebench ab runs both versions in turns"
+)
 _MAY_DIFFER = "num_questions"
 """Runs of fewer questions are compared on those that both have."""
 
@@ -52,12 +57,15 @@ def pair_runs(
         interval = length_interval(question_counts(new[key].turns), question_counts(old[key].turns))
         rows.append(PairedRow(cell_id=key[0], arm=key[1], difference=difference))
         findings.append(judge_runs(*key, difference, interval))
+        findings += judge_bookkeeping(*key, difference)
     findings += [
         refused(f"in {earlier.run_id}, but not in {later.run_id}", key)
         for key in old
         if key not in new
     ]
     notes = [f"{earlier.run_id}: {doubt.sentence}" for doubt in doubts] + _left_out(old, new)
+    if any(difference.throughput is not None for difference in (row.difference for row in rows)):
+        notes.append(TIMES)
     return rows, _judgement(earlier, later, findings, notes)
 
 

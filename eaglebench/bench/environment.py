@@ -120,12 +120,24 @@ def code_sha256(package: Path) -> str:
     return digest.hexdigest()
 
 
+MOST_CHANGED = 20
+"""Changed files that a record names."""
+
+
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """Commit and dirty flag of the code under measurement; None outside a checkout."""
+    """Commit of the code under measurement and what differs from it; None outside a checkout.
+
+    Tracked files that were changed count, and new ones inside the package: what a run or a baseline
+    leaves beside the code is no change of it.
+    """
     sha = _git(folder, "rev-parse", "HEAD")
     if sha is None:
         return None
-    return {"sha": sha, "dirty": bool(_git(folder, "status", "--porcelain"))}
+    tracked = _git(folder, "status", "--porcelain", "--untracked-files=no") or ""
+    new = _git(folder, "status", "--porcelain", "--untracked-files=all", "--", ".") or ""
+    lines = tracked.splitlines() + [line for line in new.splitlines() if line.startswith("??")]
+    changed = [line.split(maxsplit=1)[-1] for line in lines]
+    return {"sha": sha, "dirty": bool(changed), "changed": changed[:MOST_CHANGED]}
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

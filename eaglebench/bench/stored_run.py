@@ -1,6 +1,6 @@
 """A stored run as values: its document for people, its data frames for a notebook."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from eaglebench.records.doubt import Doubt
 from eaglebench.records.flags import DEFAULT_OUTPUT
 from eaglebench.records.measured import TURN_KEY, MeasuredBlock, MeasuredTurn
 from eaglebench.report.document import ReportDocument
-from eaglebench.store.run_folder import RunFolder, find_run
+from eaglebench.store.run_folder import RunFolder, find_measured, find_run
 from eaglebench.store.run_folder import list_runs as folders_of_runs
 
 if TYPE_CHECKING:
@@ -96,13 +96,28 @@ class Run:
         return _frame(row.as_dict() for row in self.document.rows)
 
 
-def open_run(run: "Run | Path | str", output_dir: Path | str | None = None) -> Run:
-    """A run by itself, id, path, `latest` or `latest~1`.
+def open_run(
+    run: "Run | Path | str",
+    output_dir: Path | str | None = None,
+    notice: Callable[[str], None] | None = None,
+    *,
+    is_strict: bool = False,
+) -> Run:
+    """A run by itself, id, path, `latest` or `latest~1`; `notice` is told what was passed over.
+
+    A strict `latest` is the newest run whatever came of it: a verdict on another one than was run
+    would be none.
 
     Raises:
         UsageError: there is no such run.
     """
-    return run if isinstance(run, Run) else Run(find_run(root_of(run, output_dir), str(run)))
+    if isinstance(run, Run):
+        return run
+    root = root_of(run, output_dir)
+    folder, passed = (find_run(root, str(run)), []) if is_strict else find_measured(root, str(run))
+    if passed and notice is not None:
+        notice(f"{run} is {folder.run_id}; passed over, without an answer: {', '.join(passed)}")
+    return Run(folder)
 
 
 def list_runs(output_dir: Path | str = DEFAULT_OUTPUT) -> list[Run]:

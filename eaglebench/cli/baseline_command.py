@@ -192,7 +192,7 @@ def _write(
     from eaglebench.bench.baseline import save_baseline
     from eaglebench.cli.console import notice
 
-    folder = load(run, output_dir=output_dir).folder
+    folder = load(run, output_dir=output_dir, notice=notice).folder
     path, made = save_baseline(
         Path(output_dir), name, folder, reason, allowed, runs=runs, notice=notice
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from eaglebench.cli.effects import StatedCommand, always
+from eaglebench.cli.output_dir import output_dir_option
 
 
 @click.command(
@@ -18,7 +19,7 @@ from eaglebench.cli.effects import StatedCommand, always
 @click.option("--bad", required=True, metavar="REF", help="A later commit that is worse.")
 @click.argument("suite")
 @click.argument("run_options", nargs=-1, type=click.UNPROCESSED)
-@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs go.")
+@output_dir_option("Where runs go.")
 def bisect(
     good: str, bad: str, suite: str, run_options: tuple[str, ...], *, output_dir: str
 ) -> int:

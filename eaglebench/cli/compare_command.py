@@ -43,7 +43,7 @@ def compare(
     0 no worse, 3 regression, 5 not comparable.
     """
     from eaglebench.bench.api import compare as compared
-    from eaglebench.cli.console import stdout_console
+    from eaglebench.cli.console import notice, stdout_console
     from eaglebench.cli.shown_verdict import show_verdict
     from eaglebench.report.terminal import render_run_pair
 
@@ -53,6 +53,7 @@ def compare(
         renamed=renamed,
         across_environments=across_environments,
         output_dir=output_dir,
+        notice=notice,
     )
     if form == "json":
         click.echo(json.dumps(_document(found), indent=1))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from eaglebench.cli.effects import StatedCommand, always
+from eaglebench.cli.output_dir import output_dir_option
 
 
 @click.command(
@@ -19,7 +20,7 @@ from eaglebench.cli.effects import StatedCommand, always
 @click.option("--arm", "arms", multiple=True, help="This arm alone; may be repeated.")
 @click.option("--last", type=click.IntRange(min=1), help="So many of the newest runs.")
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table")
-@click.option("-o", "--output-dir", default="results", show_default=True, help="Where runs are.")
+@output_dir_option("Where runs are.")
 def history(
     metric: str,
     *,

@@ -42,7 +42,7 @@ def report(
     from eaglebench.cli.console import notice
     from eaglebench.files import make_folder, write_text
 
-    opened = load(run, output_dir=output_dir)
+    opened = load(run, output_dir=output_dir, notice=notice)
     if baseline is None:
         document = opened.document
     else:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 def show(run: str, output_dir: str, form: str) -> int:
     """Print the tables of RUN: an id, a path, `latest` or `latest~1`."""
     from eaglebench.bench.api import load
+    from eaglebench.cli.console import notice
 
-    document = print_run(load(run, output_dir=output_dir), is_json=form == "json")
+    document = print_run(load(run, output_dir=output_dir, notice=notice), is_json=form == "json")
     return shown_code(document.doubts, document.places)
 
 

@@ -53,7 +53,11 @@ def judge_length(candidate: ArmCounts, baseline: ArmCounts, policy: Policy) -> F
 
 
 def judge_positions(pairs: Sequence[tuple[ArmCounts, ArmCounts]], policy: Policy) -> list[Finding]:
-    """One finding for each position whose acceptance fell by more than half of what is allowed."""
+    """One finding for each position whose acceptance fell by more than half of what is allowed.
+
+    Where the length itself did not fall, a position alone has to be more than chance would make of it
+    (Holm over all positions): what one position lost, another has won.
+    """
     rule = policy.rule(ACCEPTANCE)
     if rule is None:
         return []
@@ -62,6 +66,7 @@ def judge_positions(pairs: Sequence[tuple[ArmCounts, ArmCounts]], policy: Policy
         for mine, theirs in pairs
         for position, (before, after) in enumerate(_rates(mine, theirs), start=1)
     ]
+    shorter = {mine.key for mine, theirs in pairs if _is_shorter(mine, theirs)}
     chances = holm(
         [
             drop_p_value(mine.accepted_at[position - 1], mine.num_drafts, before)
@@ -72,7 +77,13 @@ def judge_positions(pairs: Sequence[tuple[ArmCounts, ArmCounts]], policy: Policy
         _fallen(mine, position, before, after, chance)
         for (mine, position, before, after), chance in zip(tested, chances, strict=True)
         if -relative_change(before, after) > rule.share(before) / 2
+        and (mine.key in shorter or chance < policy.alpha)
     ]
+
+
+def _is_shorter(mine: ArmCounts, theirs: ArmCounts) -> bool:
+    before, after = theirs.acceptance_length, mine.acceptance_length
+    return before is not None and after is not None and after < before
 
 
 def _unknown(pairs: Sequence[tuple[ArmCounts, ArmCounts]]) -> list[Finding]:

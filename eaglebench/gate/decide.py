@@ -17,7 +17,7 @@ from eaglebench.gate.drafts import unknown_drafts
 from eaglebench.gate.finding import doubt_findings, found, reached, refused
 from eaglebench.gate.policy import Policy
 from eaglebench.gate.times import judge_times
-from eaglebench.records.doubt import Doubt
+from eaglebench.records.doubt import EVERYWHERE, Doubt
 from eaglebench.records.knobs import BASELINE_ARM, CACHE_ARMS
 from eaglebench.records.snapshot import ArmCounts, Snapshot
 from eaglebench.records.verdict import Finding, Judgement
@@ -56,6 +56,7 @@ def judge(
         pairs = [pair for pair in pairs if _has_same_prompts(*pair, findings)]
         findings += _counted(pairs, candidate, baseline, policy, notes)
         findings += _timed(pairs, candidate, baseline, policy)
+        findings += _not_judged(pairs, policy, findings)
         if policy.not_judged:
             notes.append(f"not judged, as --fail-on asks: {', '.join(policy.not_judged)}")
     known = {arm.key for arm in baseline.arms}
@@ -189,6 +190,20 @@ def _timed(
         reason = "times need the same machine class; " + "; ".join(differing)
         return [refused(reason, metric=THROUGHPUT)]
     return judge_times(list(pairs), policy)
+
+
+def _not_judged(pairs: Pairs, policy: Policy, findings: Sequence[Finding]) -> list[Finding]:
+    """Rules that somebody typed and no finding answers: nothing judged is never a pass."""
+    refusals = {finding.metric for finding in findings if finding.verdict == "NOT_COMPARABLE"}
+    judged = {(finding.cell_id, finding.arm, finding.metric) for finding in findings}
+    return [
+        refused("not measured in the run or in the baseline, so not judged", mine.key, rule.metric)
+        for rule in policy.rules
+        if rule.is_named and not refusals & {EVERYWHERE, rule.metric}
+        for mine, _ in pairs
+        if (*mine.key, rule.metric) not in judged
+        and not (rule.metric == THROUGHPUT and mine.arm == BASELINE_ARM)
+    ]
 
 
 def _inside(finding: Finding, difference: Difference) -> Finding:

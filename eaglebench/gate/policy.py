@@ -25,11 +25,13 @@ class Rule:
     """How much of one metric may be lost.
 
     `allowed` is a share of the baseline, or with `is_absolute` an amount in the metric's own unit.
+    `is_named` is a rule that somebody typed, which has to be judged or said not to be.
     """
 
     metric: str
     allowed: float
     is_absolute: bool = False
+    is_named: bool = False
 
     @property
     def text(self) -> str:
@@ -101,7 +103,8 @@ def _parse(text: str) -> Rule:
     known, amount = metric(found[1]), float(found[2])
     is_absolute = amount > 0 and not found[3]
     _check_amount(text, known, amount, is_absolute=is_absolute)
-    return Rule(known.name, amount if is_absolute else amount / 100, is_absolute=is_absolute)
+    share = amount if is_absolute else amount / 100
+    return Rule(known.name, share, is_absolute=is_absolute, is_named=True)
 
 
 def _check_amount(text: str, known: Metric, amount: float, *, is_absolute: bool) -> None:

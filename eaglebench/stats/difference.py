@@ -82,7 +82,13 @@ class Difference:
 def make_difference(
     mine: Side, theirs: Side, against: str, tau: Tau, ratio: RatioEstimate | None = None
 ) -> Difference:
-    """Compare two sides; `ratio` is the estimate over passes where they were interleaved."""
+    """Compare two sides; `ratio` is the estimate over passes where they were interleaved.
+
+    Counts and times are those of what both answered: of a run that is not over, or was asked fewer
+    questions, nothing else can be held against the other.
+    """
+    pairs = tuple(pair_turns(mine.turns, theirs.turns, tau))
+    mine, theirs = _shared(mine, theirs), _shared(theirs, mine)
     counts, other_counts = mine.counts, theirs.counts
     my_speed, their_speed = mine.speed, theirs.speed
     lengths = counts.acceptance_length, other_counts.acceptance_length
@@ -94,7 +100,7 @@ def make_difference(
         throughput = my_speed.tokens_per_s / their_speed.tokens_per_s - 1
     return Difference(
         against=against,
-        pairs=tuple(pair_turns(mine.turns, theirs.turns, tau)),
+        pairs=pairs,
         counts=counts,
         other_counts=other_counts,
         acceptance=acceptance,
@@ -103,4 +109,16 @@ def make_difference(
         ratio=ratio,
         p_value=sign_flip_p_value(mine.turns, theirs.turns),
         close=close_shares((*mine.turns, *theirs.turns), tau),
+    )
+
+
+def _shared(mine: Side, theirs: Side) -> Side:
+    """The turns that both answered, and the blocks of the same questions."""
+    answers = {(t.question_id, t.turn) for t in theirs.turns if t.error is None}
+    blocks = {(b.pass_index, b.block, b.question_ids) for b in theirs.blocks}
+    return Side(
+        turns=tuple(
+            t for t in mine.turns if t.error is None and (t.question_id, t.turn) in answers
+        ),
+        blocks=tuple(b for b in mine.blocks if (b.pass_index, b.block, b.question_ids) in blocks),
     )

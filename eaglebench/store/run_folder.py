@@ -163,6 +163,14 @@ class RunFolder:
         records = self._lines("requests.jsonl")[0]
         return list({record.key: record for record in records}.values())
 
+    def has_answers(self) -> bool:
+        """Whether a question was answered without a failure."""
+        try:
+            with (self.path / "requests.jsonl").open("rb") as lines:
+                return any(json.loads(line).get("error") is None for line in lines if line.strip())
+        except (OSError, ValueError, AttributeError):
+            return False
+
     def blocks(self) -> list[MeasuredBlock]:
         """All finished blocks; a later line for the same block replaces an earlier one."""
         records = self._lines("blocks.jsonl")[0]
@@ -234,6 +242,35 @@ def find_run(root: Path, name: str) -> RunFolder:
             return run
     raise UsageError(
         f"no run {name!r} in {root / 'runs'}",
+        hint=f"eaglebench list{in_folder(root)} shows the runs there are",
+    )
+
+
+def find_measured(root: Path, name: str) -> tuple[RunFolder, list[str]]:
+    """A run by name, and ids of newer ones that were passed over.
+
+    `latest` and `latest~N` count runs with an answered question alone: one that was refused, or failed
+    before it measured anything, is nothing to look at.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    latest = None if is_file(Path(name) / "run.json") else _LATEST.fullmatch(name)
+    if latest is None:
+        return find_run(root, name), []
+    passed: list[str] = []
+    wanted = int(latest.group(1) or 0)
+    for run in reversed(list_runs(root)):
+        if not run.has_answers():
+            passed.append(run.run_id)
+        elif not wanted:
+            return run, passed
+        else:
+            wanted -= 1
+    if len(passed) == len(list_runs(root)):
+        return find_run(root, name), []  # nothing was ever measured, and this shows why
+    raise UsageError(
+        f"{name}: too few of the {len(list_runs(root))} runs in {root / 'runs'} have an answer",
         hint=f"eaglebench list{in_folder(root)} shows the runs there are",
     )
 

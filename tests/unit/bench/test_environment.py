@@ -39,19 +39,33 @@ def test_host_names_are_not_kept() -> None:
 
 
 def test_git_state_knows_commit_and_changes(tmp_path: Path) -> None:
-    """None outside a checkout."""
+    """None outside a checkout; code is what is tracked, and what lies in the package."""
     assert git_state(tmp_path) is None
     git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b")
     subprocess.run((*git, "init", "-q"), check=True)
     subprocess.run((*git, "commit", "-q", "--allow-empty", "-m", "x"), check=True)
     clean = git_state(tmp_path)
-    (tmp_path / "new").write_text("x")
-    dirty = git_state(tmp_path)
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "code.py").write_text("x")
+    subprocess.run((*git, "add", "-A"), check=True)
+    subprocess.run((*git, "commit", "-q", "-m", "y"), check=True)
+    (tmp_path / "junit.xml").write_text("x")
+    beside = git_state(package)
+    (package / "new.py").write_text("x")
+    new = git_state(package)
+    (package / "new.py").unlink()
+    (package / "code.py").write_text("y")
+    changed = git_state(package)
 
     assert clean is not None
-    assert dirty is not None
-    assert (clean["dirty"], dirty["dirty"]) == (False, True)
     assert len(clean["sha"]) == 40
+    found = [
+        (state["dirty"], [Path(name).name for name in state["changed"]])
+        for state in (clean, beside, new, changed)
+        if state is not None
+    ]
+    assert found == [(False, []), (False, []), (True, ["new.py"]), (True, ["code.py"])]
 
 
 @pytest.mark.parametrize(

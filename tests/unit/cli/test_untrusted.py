@@ -59,16 +59,19 @@ def test_a_run_in_which_everything_failed_is_five_everywhere(arms: str) -> None:
         "#questions: 0 of 10 (10 turns failed), Throughput: - token/s, Acceptance length: -" in out
     )
 
-    commands = [
-        ("show",),
-        ("compare", "latest", "latest"),
-        ("explain", "latest", "-", "q0"),
-        ("gate", "--baseline", "good"),
-        *(("report", "--format", form) for form in FORMATS),
-    ]
+    known = set(Path("out/runs").iterdir())
     invoke(*RUN, "--max-new-tokens", "12")
     invoke("baseline", "save", "good", "--reason", "good", "-o", "out")
+    known |= set(Path("out/runs").iterdir())
     invoke(*RUN, *TOO_SMALL, "--arms", arms)
+    failed = str((set(Path("out/runs").iterdir()) - known).pop())
+    commands = [
+        ("show", failed),
+        ("compare", failed, failed),
+        ("explain", failed, "-", "q0"),
+        ("gate", "--baseline", "good"),  # the newest run, whatever came of it
+        *(("report", failed, "--format", form) for form in FORMATS),
+    ]
     for command in commands:
         status, out, err = invoke(*command, "-o", "out")
         assert status in ({5, 3} if command[0] == "compare" else {5}), (command, out, err)

@@ -142,6 +142,7 @@ def watched_end(decode: Decode, stops: Sequence[str], runs: Sequence[Sequence[in
     stops=st.lists(st.sampled_from(STOPS), min_size=1, max_size=3, unique=True),
     decode=st.sampled_from([text_of, stripped_text_of]),
 )
+@example(runs=[[*b"abcabcab"]], stops=["abcabcab"], decode=text_of)
 @example(runs=[[32, 32, 99, 97]], stops=["ab", " ca"], decode=stripped_text_of)
 def test_stop_strings_end_where_decoding_everything_ends(
     runs: list[list[int]], stops: list[str], decode: Decode

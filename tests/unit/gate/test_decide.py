@@ -263,3 +263,24 @@ def test_rules_that_are_none_are_refused(text: str, message: str) -> None:
     """Before anything is read."""
     with pytest.raises(UsageError, match=message):
         parse_rules([text])
+
+
+@pytest.mark.parametrize("rule", ["evictions:0", "al:1%", "drafts:0", "throughput:5%"])
+def test_a_rule_that_finds_nothing_to_judge_is_no_pass(rule: str) -> None:
+    """A counter that a side lacks, an arm without a verify step: not comparable, by its name."""
+    name = rule.split(":", maxsplit=1)[0]
+    silent = make_arm(
+        num_drafts=0,
+        accepted_at=(),
+        noise=None,
+        questions=(make_question("q0", emitted=0, steps=0, drafts_sha=None),),
+    )
+    kept = {n: v for n, v in silent.counters.items() if n not in {name, "verify_steps"}}
+    lacking = make_snapshot(replace(silent, counters=kept))
+
+    judgement = judge(lacking, lacking, policy(rule))
+
+    assert judgement.verdict in {"NOT_COMPARABLE", "INCONCLUSIVE"}, judgement.findings
+    if name != "throughput":
+        (refused,) = judgement.with_verdict("NOT_COMPARABLE")
+        assert refused.metric == name

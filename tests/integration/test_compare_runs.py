@@ -1,0 +1,93 @@
+"""Runs that differ in what was answered, in bookkeeping or in their setup, held together."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eaglebench.bench import measure
+from tests.fakes import Plant, ScriptedRuntime
+from tests.stored_runs import QUESTIONS, invoke, scripted, write_questions
+
+RUN = ("run", "tiny", "-o", "out", "--question-file", "questions.jsonl", "--progress", "none")
+
+
+class Runs:
+    """Runs in one folder, each by its name."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.folder, self.patch = folder, patch
+
+    def make(self, name: str, *options: str, runtime: ScriptedRuntime | None = None) -> str:
+        """A run; its folder."""
+        made = runtime or ScriptedRuntime()
+        self.patch.setattr(measure, "open_runtime", lambda _choice: made)
+        status, _, err = invoke(*RUN, "--max-new-tokens", "24", "-e", name, *options)
+        assert status in {0, 5}, err
+        (found,) = (self.folder / "out" / "runs").glob(f"*-{name}-*")
+        return str(found)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Iterator[Runs]:
+    """A folder with questions and no run."""
+    write_questions(tmp_path / "questions.jsonl")
+    with scripted(tmp_path) as patch:
+        yield Runs(tmp_path, patch)
+
+
+def compared(*names: str) -> tuple[int, str]:
+    """Status and words of a comparison."""
+    status, out, err = invoke("compare", *names, "-o", "out", env={"COLUMNS": "200"})
+    return status, " ".join(out.split()) + err
+
+
+def test_a_cache_that_never_hits_is_red(runs: Runs) -> None:
+    """The same tokens in the same steps, and every prompt computed again."""
+    good = runs.make("good")
+    missing = runs.make("missing", "--arms", "force-miss,no-cache")
+
+    status, out = compared(good, missing, "--as", "force-miss=radix")
+    assert status == 3
+    assert "cached_tokens" in out
+    assert "over the same tokens" in out
+    assert compared(missing, good, "--as", "radix=force-miss")[0] == 0
+
+
+def test_only_what_both_answered_counts(runs: Runs) -> None:
+    """Fewer questions, of which the rest is not pooled into either length."""
+    whole, few = runs.make("whole"), runs.make("few", "-n", "1")
+    status, out, _ = invoke("compare", whole, few, "--format", "json", "-o", "out")
+    cells = json.loads(out)["cells"]
+
+    assert status == 0
+    assert {cell["acceptance_change"] for cell in cells} == {0.0}
+    assert "1 questions are in both, 2 are left out" in compared(whole, few)[1]
+
+
+def test_the_direction_is_that_of_shared_turns(runs: Runs) -> None:
+    """A loss in the one question that both have is red, whatever the others did."""
+    whole = runs.make("whole")
+    worse = ScriptedRuntime({"radix": [Plant(word=QUESTIONS[0])]})
+    few = runs.make("few", "-n", "1", runtime=worse)
+
+    assert compared(whole, few)[0] == 3
+
+
+def test_latest_is_a_run_with_an_answer(runs: Runs) -> None:
+    """A run whose every turn failed is passed over, and said to be."""
+    good = runs.make("good")
+    plants = [Plant(word="Tell", side="failed", output_index=1)]
+    failed = runs.make(
+        "failed",
+        "--continue-on-error",
+        runtime=ScriptedRuntime({"radix": plants, "no-cache": plants}),
+    )
+
+    status, _, err = invoke("show", "latest", "-o", "out")
+    assert status == 0, err
+    assert f"latest is {Path(good).name}" in err
+    assert Path(failed).name in err
+    assert invoke("show", failed, "-o", "out")[0] == 5
+    assert invoke("show", "latest~1", "-o", "out")[0] == 2

@@ -51,7 +51,11 @@ def explain(
     from eaglebench.report.terminal import render_steps
 
     folder = load(run, output_dir=output_dir, notice=notice).folder
-    other = load(against_run, output_dir=output_dir, notice=notice).folder if against_run is not None else None
+    other = (
+        load(against_run, output_dir=output_dir, notice=notice).folder
+        if against_run is not None
+        else None
+    )
     found = explain_turn(folder, cell, question, turn, arm, against, other_folder=other)
     text = token_text(found.model, notice=notice)
     render_steps(found, console=stdout_console(), text=text)

@@ -7,10 +7,12 @@ from pathlib import Path
 from eaglebench.assets.cache import cache_root
 from eaglebench.assets.progress import Notice
 from eaglebench.errors import AssetError
-from eaglebench.files import make_folder, write_text
+from eaglebench.files import is_folder, make_folder, user_path, write_text
+from eaglebench.foreign import foreign_code
 
 PREFIX = "hf:"
 DEFAULT_SPLIT = "train"
+_PATIENCE_S = 10
 
 
 def is_hub_name(name: str) -> bool:
@@ -29,12 +31,34 @@ def fetch_questions(name: str, *, notice: Notice) -> Path:
     path = cache_root() / "questions" / f"{sha256(name.encode()).hexdigest()[:16]}.jsonl"
     if path.is_file():
         return path
+    _check_hub(dataset_name)
     notice(f"looking up the data set {dataset_name}, split {split}")
     rows = _rows(dataset_name, split)
     lines = [json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows]
     make_folder(path.parent)
     write_text(path, "".join(lines))
     return path
+
+
+def _check_hub(dataset_name: str) -> None:
+    """Find out in one request whether the Hub answers; `datasets` tries again and again.
+
+    Raises:
+        AssetError: it does not.
+    """
+    from huggingface_hub import constants, get_session  # noqa: PLC0415  # slow, and seldom needed
+
+    if constants.HF_HUB_OFFLINE or is_folder(user_path(dataset_name)):
+        return
+    with foreign_code(_unreachable):
+        get_session().head(constants.ENDPOINT, timeout=_PATIENCE_S)
+
+
+def _unreachable(reason: str) -> AssetError:
+    return AssetError(
+        f"the Hub can't be reached: {reason}",
+        hint="give a file to --question-file, or set HF_HUB_OFFLINE=1 to take what was fetched before",
+    )
 
 
 def _rows(dataset_name: str, split: str) -> list[dict[str, object]]:

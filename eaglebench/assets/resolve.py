@@ -1,5 +1,6 @@
 """From what a user named to a folder: an asset, a folder, or a Hub id."""
 
+from difflib import get_close_matches
 from pathlib import Path
 
 from eaglebench.assets.catalog import CATALOG
@@ -15,24 +16,43 @@ def resolve_model(name: str, *, notice: Notice) -> Path:
     Raises:
         AssetError: it is no asset, no folder and can't be had from the Hub.
     """
+    check_model_name(name)
+    if name in CATALOG:
+        return ensure(name, notice=notice)
+    path = user_path(name)
+    return path if is_folder(path) else _from_hub(name, notice)
+
+
+def check_model_name(name: str) -> None:
+    """Refuse what can't name a model, before anything is fetched or loaded.
+
+    Raises:
+        AssetError: it is no asset, no folder and no Hub id.
+    """
     if name in CATALOG:
         if CATALOG[name].kind == "questions":
             raise AssetError(f"{name} is a set of questions, not a model")
-        return ensure(name, notice=notice)
+        return
     path = user_path(name)
     if is_folder(path):
-        return path
+        return
     if is_file(path):
         raise AssetError(
             f"{name} is a file; expected a folder with config.json and weights",
             hint="a GGUF file is not loaded directly; convert it to a folder first",
         )
     if "/" not in name or name.startswith((".", "/", "~")):
+        models = model_names()
+        near = get_close_matches(name, models, n=2, cutoff=0.6)
         raise AssetError(
             f"there is no asset, folder or Hub id {name!r}",
-            hint=f"assets: {', '.join(a.name for a in CATALOG.values() if a.kind != 'questions')}",
+            hint=f"did you mean {' or '.join(near)}?" if near else f"assets: {', '.join(models)}",
         )
-    return _from_hub(name, notice)
+
+
+def model_names() -> list[str]:
+    """Assets that are targets or heads."""
+    return [each.name for each in CATALOG.values() if each.kind != "questions"]
 
 
 def local_folder(name: str) -> Path | None:

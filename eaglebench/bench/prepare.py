@@ -7,6 +7,7 @@ from typing import Any
 from eaglebench.assets.catalog import asset as asset_of
 from eaglebench.assets.fetch import ensure
 from eaglebench.assets.hub_questions import fetch_questions, is_hub_name
+from eaglebench.assets.resolve import check_model_name
 from eaglebench.bench.earlier_runs import stored_config
 from eaglebench.bench.estimate import (
     ByteTokenizer,
@@ -24,6 +25,8 @@ from eaglebench.plan.option import Notice, Sources
 from eaglebench.plan.questions import QuestionFile, read_question_file
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.plan.settle import settle
+from eaglebench.plan.speculative_config import NAME as SPECULATIVE_CONFIG
+from eaglebench.plan.speculative_config import expanded, stood_for
 from eaglebench.plan.suite import Suite, load_suite
 from eaglebench.plan.workload import WorkloadInputs, make_conversations, needs_tokenizer
 
@@ -64,6 +67,7 @@ def prepare(
     Raises:
         UsageError: something that was given can't be run.
     """
+    given, sources = expanded(given), _named_sources(given, sources)
     if suite_name is None:
         check_resumed(sources, notice=notice)
         config = stored_config(output_dir, resume or "latest")
@@ -71,6 +75,9 @@ def prepare(
     else:
         suite = load_suite(suite_name)
         config = settle(given, suite, sources, notice=notice)
+    for model in (config.model, config.draft_model):
+        if model is not None:
+            check_model_name(model)
     expansion = expand(config.matrix, config.limits)
     if suite_name is not None:
         check_run(
@@ -84,6 +91,14 @@ def prepare(
     )
     _check_workload(setup)
     return setup
+
+
+def _named_sources(given: Mapping[str, Any], sources: Sources) -> Sources:
+    """The sources, with options that another one stands for from where that one came."""
+    if SPECULATIVE_CONFIG not in given:
+        return sources
+    is_typed = sources.get(SPECULATIVE_CONFIG, True)
+    return {**dict.fromkeys(stood_for(given[SPECULATIVE_CONFIG]), is_typed), **sources}
 
 
 def dry_run_lines(setup: RunSetup) -> list[str]:

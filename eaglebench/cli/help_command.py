@@ -6,6 +6,8 @@ from eaglebench.cli.effects import StatedCommand
 from eaglebench.cli.options import AliasedOption
 from eaglebench.cli.run_options import run_parameters
 from eaglebench.plan.axes import AXES
+from eaglebench.plan.speculative_config import KEYS
+from eaglebench.records.flags import flag_of
 
 _COLUMN = 26
 _EXAMPLE = """\
@@ -40,6 +42,9 @@ def aliases() -> None:
     click.echo("\n--top-k is refused: elsewhere it means sampling; the draft's is --eagle-topk.")
     click.echo("--num-draft-tokens counts the root: SGLang's 4 is vLLM's")
     click.echo("--num-speculative-tokens 3.")
+    click.echo("vLLM's --speculative-config '{...}' is taken as JSON; of its keys")
+    for key, name in KEYS.items():
+        click.echo(f"  {key:<{_COLUMN}} is {flag_of(name)}")
     click.echo("--draft-sample-method greedy is target-only, probabilistic draft-distribution.")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from eaglebench.cli.options import ListType
+from eaglebench.cli.options import ListType, ObjectType
 from eaglebench.errors import InputFileError
 from eaglebench.files import is_file, kind_of
 from eaglebench.records.flags import name_of
@@ -84,7 +84,9 @@ def _checked(ctx: click.Context, path: Path, values: Mapping[str, Any]) -> dict[
         option = options[name]
         if option.multiple:
             checked[name] = _as_repeated(value)
-        elif isinstance(value, list | Mapping) and not isinstance(option.type, ListType):
+        elif isinstance(value, list | Mapping) and not isinstance(
+            option.type, ListType | ObjectType
+        ):
             raise InputFileError(path, f"{name}: expected one value, found {kind_of(value)}")
         else:
             checked[name] = value

@@ -1,12 +1,17 @@
 """Options with names from other tools, lists of values, and sections in `--help`."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from eaglebench.errors import UsageError
+
 ENV_PREFIX = "EAGLEBENCH_"
+_WHOLE = re.compile(r"-?\d+")
 
 
 class AliasedOption(click.Option):
@@ -40,6 +45,34 @@ class AliasedOption(click.Option):
 
 class SectionedCommand(click.Command):
     """A command whose `--help` lists options by section, in the order they were declared."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words apart; a list without its commas is told how it is written."""
+        self._refuse_spaces(args)
+        return super().parse_args(ctx, args)
+
+    def _refuse_spaces(self, args: Sequence[str]) -> None:
+        """`--steps 1 2 3` is three values of one option in other tools.
+
+        Raises:
+            UsageError: there is such a list.
+        """
+        lists = {
+            name: param.type
+            for param in self.params
+            if isinstance(param.type, ListType)
+            for name in param.opts
+        }
+        for place, typed in enumerate(args):
+            kind = lists.get(typed.replace("_", "-"))
+            if kind is None:
+                continue
+            values = list(takewhile(kind.is_value, args[place + 1 :]))
+            if len(values) > 1:
+                raise UsageError(
+                    f"{typed} {' '.join(values)}: the values of a list stand between commas",
+                    hint=f"{typed} {','.join(values)}",
+                )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one table a section."""
@@ -76,6 +109,10 @@ class ListType(click.ParamType[Any]):
         return [
             CompletionItem(f"{before}{comma}{word}") for word in self.words if word.startswith(last)
         ]
+
+    def is_value(self, text: str) -> bool:
+        """Whether a word of a command line can only be meant for such a list."""
+        return text in self.words or (self.kind is int and _WHOLE.fullmatch(text) is not None)
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -130,6 +167,16 @@ class NameType(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """As it stands."""
         return str(value)
+
+
+class ObjectType(click.ParamType[Any]):
+    """A JSON object: as text on the command line, as it is out of a file."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As it stands; who uses it knows what belongs in it."""
+        return value if isinstance(value, Mapping) else str(value)
 
 
 class PairType(click.ParamType[Any]):

@@ -12,6 +12,7 @@ from eaglebench.cli.options import (
     AliasedOption,
     ListType,
     NameType,
+    ObjectType,
     PairType,
     WordType,
     env_name,
@@ -90,6 +91,8 @@ def _typed(option: Option) -> dict[str, Any]:
         case "numbers" | "names":
             kind = int if option.kind == "numbers" else str
             return {"type": ListType(kind, option.words), **repeated}
+        case "object":
+            return {"type": ObjectType()}
         case "pair":
             return {"type": PairType(), "multiple": True}
         case "text" if option.words:

@@ -19,6 +19,7 @@ _CONFIGS = ("target_config_sha256", "draft_config_sha256")
 """Digests that older runs don't have."""
 _ASKED = ("question_file", "question_fields")
 """Options that say where questions come from; what was asked has a digest of its own."""
+_NOT_GIVEN, _NOT_RECORDED = "not given", "not recorded"
 _REPLAY = ("replay",)
 """Where given answers come from; they are in that digest as well. `latest` is no name of a run."""
 _SILENT = ("draft_config",)
@@ -36,7 +37,7 @@ def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     for name in ("suite", "suite_version", "suite_sha256"):
         mine, theirs = getattr(candidate, name), getattr(baseline, name)
         if mine != theirs:
-            found.append(f"{name}: {shown(mine)} here, {shown(theirs)} in the baseline")
+            found.append(f"{name}: {shown(mine)} here, {shown(theirs)} in {baseline.name}")
             break  # a different suite differs in everything else too
     by_digest = [name for name in _MODELS if _has_digest(name, candidate, baseline)]
     found += [text for name in by_digest if (text := _other_model(name, candidate, baseline))]
@@ -48,7 +49,7 @@ def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
         {name: workload.get(name) for name in {*shared, *_SILENT}}
         for workload in (candidate.workload, baseline.workload)
     )
-    return found + _differences(mine, theirs)
+    return found + _differences(mine, theirs, baseline.name, _NOT_GIVEN)
 
 
 def _both_replay(candidate: Snapshot, baseline: Snapshot) -> bool:
@@ -83,13 +84,15 @@ def exact_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     if mine.get("dtype") == theirs.get("dtype") == PORTABLE_DTYPE:
         mine = {name: mine.get(name) for name in PORTABLE}
         theirs = {name: theirs.get(name) for name in PORTABLE}
-    return _differences(mine, theirs)
+    return _differences(mine, theirs, baseline.name)
 
 
 def timing_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     """Facts that decide times and differ; those that decide integers included."""
     mine, theirs = _exact(candidate, baseline)
-    return _differences(mine, theirs) + _differences(candidate.timing, baseline.timing)
+    return _differences(mine, theirs, baseline.name) + _differences(
+        candidate.timing, baseline.timing, baseline.name
+    )
 
 
 def _exact(
@@ -115,16 +118,23 @@ def _other_model(name: str, candidate: Snapshot, baseline: Snapshot) -> str | No
     weights, config = _MODELS[name]
     for digest, what in ((weights, "weights"), (config, "config")):
         if mine.get(digest) != theirs.get(digest):
-            here, there = shown(mine.get(digest)), shown(theirs.get(digest))
+            here, there = (shown(each.get(digest), none=_NOT_RECORDED) for each in (mine, theirs))
             return (
-                f"{digest}: {here} here, {there} in the baseline (other {what} of {flag_of(name)})"
+                f"{digest}: {here} here, {there} in {baseline.name} "
+                f"(other {what} of {flag_of(name)})"
             )
     return None
 
 
-def _differences(mine: Mapping[str, object], theirs: Mapping[str, object]) -> list[str]:
+def _differences(
+    mine: Mapping[str, object],
+    theirs: Mapping[str, object],
+    where: str,
+    none: str = _NOT_RECORDED,
+) -> list[str]:
     return [
-        f"{name}: {shown(mine.get(name))} here, {shown(theirs.get(name))} in the baseline"
+        f"{name}: {shown(mine.get(name), none=none)} here, "
+        f"{shown(theirs.get(name), none=none)} in {where}"
         for name in sorted({*mine, *theirs})
         if mine.get(name) != theirs.get(name)
     ]

@@ -12,7 +12,7 @@ from eaglebench.errors import UsageError
 from eaglebench.records.flags import DEFAULT_OUTPUT, flag_of
 from eaglebench.records.knobs import EngineKnobs, too_small
 
-Kind = Literal["text", "int", "float", "flag", "choice", "numbers", "names", "pair"]
+Kind = Literal["text", "int", "float", "flag", "choice", "numbers", "names", "pair", "object"]
 Affects = Literal["work", "time", "nothing"]
 AxisValue = int | str
 
@@ -56,7 +56,8 @@ class Option:
     Attributes:
         section: where `--help` shows it (`SECTIONS`).
         help: what it does; the default is added to it.
-        kind: what is typed; `numbers` and `names` are lists with commas, `pair` is KEY=VALUE.
+        kind: what is typed; `numbers` and `names` are lists with commas, `pair` is KEY=VALUE,
+            `object` is JSON.
         aliases: what other tools call it.
         flag: its own name, where that is not made of the field's name.
         short: one letter.

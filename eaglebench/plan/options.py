@@ -14,6 +14,7 @@ from eaglebench.plan.option import (
     SAMPLING,
     SECTIONS,
     SESSION,
+    SPECULATION,
     Need,
     Option,
 )
@@ -48,6 +49,11 @@ SWITCHES: dict[str, Option] = {
         kind="flag",
         aliases=("--speculative-use-rejection-sampling",),
         needs=(DRAWS_DRAFTS,),
+    ),
+    "speculative_config": Option(
+        section=SPECULATION,
+        help="vLLM's JSON: method, model, num_speculative_tokens, draft_sample_method.",
+        kind="object",
     ),
     "matrix": Option(section=SESSION, help="YAML, TOML or JSON file; or compatibility."),
     "dry_run": Option(

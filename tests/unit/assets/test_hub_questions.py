@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 
 from eaglebench.assets.hub_questions import fetch_questions, is_hub_name
@@ -43,3 +44,26 @@ def test_only_the_prefix_means_the_hub() -> None:
     """A path is never looked up on the Hub."""
     assert is_hub_name("hf:owner/name")
     assert not is_hub_name("owner/name.jsonl")
+
+
+def test_a_hub_that_can_not_be_reached_is_told_after_one_request(
+    data_set: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`datasets` would try again for half a minute; a local folder is no matter of the Hub."""
+    asked = []
+
+    class Offline:
+        def head(self, url: str, timeout: float) -> None:
+            asked.append((url, timeout))
+            raise ConnectionError("no route")
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "get_session", Offline)
+
+    with pytest.raises(AssetError, match="the Hub can't be reached: ConnectionError") as caught:
+        fetch_questions("hf:owner/name", notice=lambda _line: None)
+
+    assert len(asked) == 1
+    assert "HF_HUB_OFFLINE=1" in str(caught.value.hint)
+    assert fetch_questions(f"hf:{data_set}@test", notice=lambda _line: None).is_file()
+    assert len(asked) == 1

@@ -146,5 +146,5 @@ def test_a_config_said_otherwise_differs_from_a_baseline_that_knows_no_such_thin
 
     (reason,) = workload_differences(here, make_snapshot(workload=usual))
 
-    assert reason == "draft_config: {'rope_theta': 300} here, None in the baseline"
+    assert reason == "draft_config: {'rope_theta': 300} here, not given in run"
     assert workload_differences(same, make_snapshot(workload=usual)) == []

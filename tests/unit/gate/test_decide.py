@@ -181,7 +181,7 @@ def test_an_unfinished_run_is_not_comparable() -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"suite_version": 2}, "suite_version: 2 here, 1 in the baseline"),
+        ({"suite_version": 2}, "suite_version: 2 here, 1 in run"),
         ({"suite": "other"}, "suite: other here, toy"),
         ({"workload": {"max_new_tokens": 32, "dtype": "float32"}}, "max_new_tokens: 32 here"),
         ({"exact": {"dtype": "float32", "torch": "2.11.0"}}, "torch: 2.11.0 here, 2.13.0"),
@@ -226,7 +226,10 @@ def test_counts_of_float64_are_those_of_their_models(name: str, other: str | Non
     judgement = judge(make_snapshot(exact=there | {name: other}), make_snapshot(exact=there), EXACT)
 
     assert judgement.verdict == "NOT_COMPARABLE"
-    assert f"{name}: {'cccccccccccc...' if other else None} here" in judgement.findings[0].reason
+    assert (
+        f"{name}: {'cccccccccccc...' if other else 'not recorded'} here"
+        in judgement.findings[0].reason
+    )
 
 
 def test_across_environments_acceptance_is_a_claim_about_other_prompts() -> None:

@@ -34,7 +34,7 @@ def test_times_need_what_decides_integers_as_well(dtype: str) -> None:
 
     (refused,) = on_times(judgement)
     assert refused.verdict == "NOT_COMPARABLE"
-    assert "torch: 2.11.0 here, 2.13.0 in the baseline" in refused.reason
+    assert "torch: 2.11.0 here, 2.13.0 in run" in refused.reason
 
 
 def test_times_need_the_same_machine_class() -> None:
@@ -45,7 +45,7 @@ def test_times_need_the_same_machine_class() -> None:
 
     (refused,) = judgement.with_verdict("NOT_COMPARABLE")
     assert refused.metric == "throughput"
-    assert "cpu: another here, some in the baseline" in refused.reason
+    assert "cpu: another here, some in run" in refused.reason
     assert metrics(judgement, "PASS") == {"al"}
 
 

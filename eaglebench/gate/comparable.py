@@ -90,9 +90,8 @@ def exact_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
 def timing_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
     """Facts that decide times and differ; those that decide integers included."""
     mine, theirs = _exact(candidate, baseline)
-    return _differences(mine, theirs, baseline.name) + _differences(
-        candidate.timing, baseline.timing, baseline.name
-    )
+    timing, where = (candidate.timing, baseline.timing), baseline.name
+    return _differences(mine, theirs, where) + _differences(*timing, where)
 
 
 def _exact(

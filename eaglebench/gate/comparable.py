@@ -1,6 +1,7 @@
 """Whether two snapshots may be compared at all, and what differs if not."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from eaglebench.records.digests import shown
 from eaglebench.records.flags import flag_of
@@ -50,6 +51,24 @@ def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
         for workload in (candidate.workload, baseline.workload)
     )
     return found + _differences(mine, theirs, baseline.name, _NOT_GIVEN)
+
+
+SETUP = (
+    *("model", "draft_model", "draft_config", "aux_layer_ids", "algorithm", "dtype"),
+    *("temperature", "top_p", "sampling_top_k", "sampling_rule", "seed"),
+    *("accept_threshold_single", "accept_threshold_acc"),
+)
+"""Options that are compared for their own sake: which head, which shape, which temperature."""
+_OF_SETUP = (*(name for pair in _MODELS.values() for name in pair), "dtype")
+
+
+def without_setup(snapshot: Snapshot) -> Snapshot:
+    """The snapshot without what two setups may differ in; what is left is the questions."""
+    return replace(
+        snapshot,
+        workload={n: v for n, v in snapshot.workload.items() if n not in SETUP},
+        exact={n: v for n, v in snapshot.exact.items() if n not in _OF_SETUP},
+    )
 
 
 def _both_replay(candidate: Snapshot, baseline: Snapshot) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ def runs(tmp_path: Path) -> Iterator[Runs]:
     write_questions(tmp_path / "questions.jsonl")
     with scripted(tmp_path) as patch:
         yield Runs(tmp_path, patch)
+
+
+class OtherHead(ScriptedRuntime):
+    """The same target with a head of other weights, which guesses wrong where `keeps` is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__({arm: [Plant(word="keeps")] for arm in ("radix", "no-cache")})
+        self.info = replace(self.info, draft_sha256="9" * 64)
 
 
 def compared(*names: str) -> tuple[int, str]:
@@ -91,3 +100,49 @@ def test_latest_is_a_run_with_an_answer(runs: Runs) -> None:
     assert Path(failed).name in err
     assert invoke("show", failed, "-o", "out")[0] == 5
     assert invoke("show", "latest~1", "-o", "out")[0] == 2
+
+
+def test_two_heads_are_compared_by_what_they_accept(runs: Runs) -> None:
+    """In both directions; what differs is said, and nothing is claimed of other prompts."""
+    one, other = runs.make("one"), runs.make("other", runtime=OtherHead())
+
+    status, out = compared(one, other)
+    assert status == 3
+    assert "the setups differ" in out
+    assert "draft_sha256: 999999999999..." in out
+    assert "of others nothing is claimed below 30" in out
+    status, out = compared(other, one)
+    assert (status, "IMPROVED" in out) == (0, True)
+
+
+@pytest.mark.parametrize("shape", [("--num-steps", "3"), ("--num-steps", "0")])
+def test_shapes_are_compared_though_their_cells_have_other_names(
+    runs: Runs, shape: tuple[str, ...]
+) -> None:
+    """More steps accept more; none at all one token a step."""
+    two, other = runs.make("two"), runs.make("other", *shape)
+
+    status, out = compared(two, other)
+    assert status == (0 if shape[1] == "3" else 3), out
+    assert "draft shape: page1-chunkoff-topk1-steps2-draft3 before" in out
+    assert "in the later run" not in out
+    assert compared(two, other)[0] == status
+
+
+def test_temperatures_are_compared(runs: Runs) -> None:
+    """Answers differ; the questions are the same."""
+    greedy, drawn = runs.make("greedy"), runs.make("drawn", "--temperature", "0.7")
+    status, out = compared(greedy, drawn)
+
+    assert status in {0, 3}
+    assert "temperature: 0.7 here, 0.0 in the baseline" in out
+
+
+def test_other_work_is_refused_beside_another_setup(runs: Runs) -> None:
+    """A shorter answer is other work, whatever the head."""
+    one = runs.make("one")
+    other = runs.make("other", "--max-new-tokens", "9", runtime=OtherHead())
+    status, out = compared(one, other)
+
+    assert status == 5
+    assert "max_new_tokens" in out

@@ -18,9 +18,8 @@ def verdict(
     mine: MeasuredTurn, other: MeasuredTurn, interval: tuple[float, float] | None, count: int
 ) -> tuple[str, str]:
     """Verdict and reason on one turn, as if there were so many questions."""
-    difference = make_difference(
-        *(Side(turns=(turn,), blocks=()) for turn in (mine, other)), "before", TAU
-    )
+    here, there = (Side(turns=(turn,), blocks=()) for turn in (mine, other))
+    difference = make_difference(here, there, "before", TAU)
     found = LengthInterval(0.0, *interval, 0.98) if interval else None
     finding = judge_setups("cell", "radix", difference, found, count)
     return finding.verdict, finding.reason

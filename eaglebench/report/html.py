@@ -1,6 +1,7 @@
 """The report as one HTML page that needs nothing from the network."""
 
 import re
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,6 +17,8 @@ from eaglebench.report.wider_tables import wider_tables
 
 MAX_ROWS = 2000
 """A browser stays quick with so many rows; what is cut is counted on the page."""
+CHART_LIBRARY = "plotly/plotly-cartesian.min.js"
+"""The smallest bundle with bars, lines and heat maps, without what draws maps and spheres."""
 LEFT_TO_OTHERS = {"al_sglang", "al_vllm", "why"}
 """Columns of a run that the page has no room for; the lines to paste and other tables have them."""
 ENVIRONMENT_CLASSES = {
@@ -96,6 +99,5 @@ def _facts(document: ReportDocument) -> list[Table]:
 
 def _plotly() -> str:
     """The chart library's own script, unable to end the element it is put in."""
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415  # slow to import
-
-    return _SCRIPT_END.sub(r"<\\/", get_plotlyjs())
+    script = files("eaglebench.report").joinpath(CHART_LIBRARY).read_text(encoding="utf-8")
+    return _SCRIPT_END.sub(r"<\\/", script)

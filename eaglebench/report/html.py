@@ -6,12 +6,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.verdict import BY_WEIGHT
 from eaglebench.report.charts import chart_data
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.judgement_table import findings_table
 from eaglebench.report.phrases import BY_POSITION, LENGTH, NO_VALUE, paste_lines, verdict_counts
 from eaglebench.report.row_tables import KINDS, RUN_COLUMNS, facts_table, partings_table, runs_table
+from eaglebench.report.sweep_tables import sweep_answers
 from eaglebench.report.table import Table
 from eaglebench.report.wider_tables import wider_tables
 
@@ -19,6 +21,11 @@ MAX_ROWS = 2000
 """A browser stays quick with so many rows; what is cut is counted on the page."""
 CHART_LIBRARY = "plotly/plotly-cartesian.min.js"
 """The smallest bundle with bars, lines and heat maps, without what draws maps and spheres."""
+WANTED = (
+    *("cell", "arm", "questions", "acceptance length", f"length against {BASELINE_ARM}"),
+    *("token/s", f"throughput against {BASELINE_ARM}", "by position"),
+)
+"""Columns that a screen 1280 pixels wide shows without scrolling; counters follow behind them."""
 LEFT_TO_OTHERS = {"al_sglang", "al_vllm", "why"}
 """Columns of a run that the page has no room for; the lines to paste and other tables have them."""
 ENVIRONMENT_CLASSES = {
@@ -54,11 +61,12 @@ def _content(document: ReportDocument) -> dict[str, Any]:
         "dtype": run.models.get("dtype") or NO_VALUE,
         "judgement": judgement,
         "verdict_counts": verdict_counts(judgement),
+        "answers": sweep_answers(document.sweeps),
         "findings": findings,
         "paste": "\n".join(paste_lines(rows)),
         "runs": runs_table(
             rows,
-            *(name for name in RUN_COLUMNS if name not in LEFT_TO_OTHERS),
+            *dict.fromkeys((*WANTED, *(n for n in RUN_COLUMNS if n not in LEFT_TO_OTHERS))),
             name="runs",
             title="Every cell and arm: counts of the first pass, times of all passes",
             remarks=(f"{LENGTH}; the lines to paste count it, as SGLang does; {BY_POSITION}",),

@@ -1,6 +1,7 @@
 """Tables of a run's cells and arms: what each measured, how it differs from others, where it parts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from eaglebench.report.phrases import (
     COMPARED,
     LEADS,
     NO_VALUE,
+    Value,
     leads_text,
     questions_answered,
     throughput_text,
@@ -167,8 +169,14 @@ PARTING_COLUMNS = (
 )
 
 
+_AGAINST = next(n for n, column in enumerate(PARTING_COLUMNS) if column.heading == "against")
+
+
 def partings_table(rows: Sequence[Row]) -> Table:
-    """Every turn that is not the same in both arms, gravest class first."""
+    """Every turn that is not the same in both arms, gravest class first.
+
+    One that parts alike from several arms stands once and names them all.
+    """
     found = [
         Held(row, difference, pair)
         for kind in KINDS
@@ -177,7 +185,15 @@ def partings_table(rows: Sequence[Row]) -> Table:
         if pair.kind == kind
     ]
     title = "Turns that differ between two arms, gravest class first"
-    return make_table(PARTING_COLUMNS, found, name="partings", title=title)
+    table = make_table(PARTING_COLUMNS, found, name="partings", title=title)
+    alike: dict[tuple[Value, ...], list[str]] = {}
+    for row in table.rows:
+        key = (*row[:_AGAINST], *row[_AGAINST + 1 :])
+        alike.setdefault(key, []).append(str(row[_AGAINST]))
+    merged = tuple(
+        (*key[:_AGAINST], ", ".join(names), *key[_AGAINST:]) for key, names in alike.items()
+    )
+    return replace(table, rows=merged)
 
 
 def facts_table(name: str, title: str, facts: Mapping[str, Any]) -> Table:

@@ -29,6 +29,16 @@ def sweep_tables(sweeps: Sequence[Sweep]) -> list[Table]:
     return tables
 
 
+def sweep_answers(sweeps: Sequence[Sweep]) -> list[str]:
+    """What each sweep came to, and how surely, in a sentence that names its arm and cell."""
+    return [
+        f"{sweep.arm}, {sweep.setting}: {fastest_text(sweep.fastest)}; "
+        f"{certainty_text(sweep.fastest)}"
+        for sweep in sweeps
+        if sweep.fastest is not None
+    ]
+
+
 def shape_text(draft: DraftKnobs) -> str:
     """A draft shape in words."""
     if not draft.num_steps:

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,9 @@ from eaglebench.records.verdict import Finding, Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.html import render_html
 from eaglebench.report.phrases import paste_lines
-from tests.html_documents import ARMS, ODD, make_document, make_run, many_cells, renamed
+from tests.html_documents import ARMS, ODD, make_document, make_run, make_swept, many_cells, renamed
 
-MAX_PAGE_BYTES = 7_000_000
+MAX_PAGE_BYTES = 2_000_000
 MAX_DATA_BYTES = 1_000_000
 
 
@@ -141,6 +142,35 @@ def test_the_sections_stand_in_order(page: str) -> None:
     assert places == sorted(places)
 
 
+def test_the_wanted_columns_come_first(parsed: PageText) -> None:
+    """What a run is looked at for stands in front of the counters."""
+    heads = parsed.tables["runs-table"][0]
+
+    assert heads[3:8] == [
+        *("acceptance length", "length against no-cache", "token/s"),
+        *("throughput against no-cache", "by position"),
+    ]
+    assert "alloc calls" in heads[8:]
+
+
+def test_a_sweep_is_answered_above_the_findings(tmp_path: Path) -> None:
+    """The fastest shape is named before any table, with how surely."""
+    page = render_html(make_swept(tmp_path))
+    answer = page.index('class="answer"')
+
+    assert answer < page.index('id="findings"')
+    assert "fastest in this one pass is" in page[answer : answer + 400]
+    assert "no interval" in page[answer : answer + 600]
+
+
+def test_a_turn_that_parts_alike_stands_once(parsed: PageText) -> None:
+    """One row a cell, arm, question, turn and kind of parting, naming every arm it parts from."""
+    rows = [(*row[:4], *row[5:]) for row in parsed.tables["partings-table"][1:]]
+
+    assert len(set(rows)) == len(rows)
+    assert any(row[4] == "no-cache, radix" for row in parsed.tables["partings-table"])
+
+
 def test_the_title_says_what_ran(parsed: PageText, run: MeasuredRun) -> None:
     """Suite, target, dtype, run and verdict are in the head of the page."""
     head = re.sub(r"\s+", " ", parsed.text)
@@ -251,7 +281,7 @@ def test_filters_offer_what_is_there(parsed: PageText) -> None:
 
 
 def test_sixty_cells_stay_small(run: MeasuredRun) -> None:
-    """Sixty cells of three arms take less than 7 MB, of which less than 1 MB are data."""
+    """Sixty cells of three arms take less than 2 MB, of which less than 1 MB are data."""
     page = render_html(make_document(many_cells(run, 60)))
     data = re.search(r'id="chart-data">(.*?)</script>', page)
 

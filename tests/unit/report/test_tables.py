@@ -132,7 +132,7 @@ def test_differing_turns_are_listed_gravest_first(run: MeasuredRun) -> None:
     assert set(kinds) == {"target-state", "draft-state", "near-tie"}
     assert kinds == sorted(kinds, key=["target-state", "draft-state", "near-tie"].index)
     assert fault[:2] == ["target", "1"]
-    assert fault[3:8] == ["unigram", "no-cache", "diverged", "target-state", "target"]
+    assert fault[3:8] == ["unigram", "no-cache, radix", "diverged", "target-state", "target"]
     assert int(fault[11]) > 0
     assert float(fault[12]) >= 1
     assert re.fullmatch(r"[+-]\d+", fault[14])

@@ -77,7 +77,7 @@ def test_stale_slots_in_the_middle_of_a_hit_are_found() -> None:
 
 def test_pages_are_shared_whole() -> None:
     """With pages of 2 and pairs, four shared tokens give one page; two need the token key."""
-    pages = {"knobs": EngineKnobs(page_size=2)}
+    pages: dict[str, Any] = {"knobs": EngineKnobs(page_size=2)}
 
     sound = read(make("a", DONOR, **pages), make("b", MINE, cached=2, block=1, **pages))
     faulty = read(make("a", DONOR, **pages), make("b", MINE, cached=4, block=1, **pages))
@@ -97,10 +97,10 @@ def test_tokens_that_nobody_had_are_no_key_of_any_kind() -> None:
 
 def test_side_by_side_or_evicted_writers_are_all_named() -> None:
     """Where the first of several is not known none is claimed, and why is said."""
-    batch = {"knobs": EngineKnobs(parallel=4)}
+    batch: dict[str, Any] = {"knobs": EngineKnobs(parallel=4)}
     both = (make("a", DONOR, **batch), make("c", (*DONOR, 7), **batch))
     in_batch = read(*both, make("b", DONOR, cached=4, **batch))
-    lost = {"counters": {"evictions": 2, "cached_tokens": 0}}
+    lost: dict[str, Any] = {"counters": {"evictions": 2, "cached_tokens": 0}}
     evicted = read(
         make("a", DONOR, **lost), make("c", DONOR, block=1), make("b", DONOR, cached=4, block=2)
     )
@@ -112,7 +112,7 @@ def test_side_by_side_or_evicted_writers_are_all_named() -> None:
 
 def test_a_preempted_request_has_slots_of_unknown_writers() -> None:
     """What it took when it went on is not recorded."""
-    lost = {"counters": {"preemptions": 1, "cached_tokens": 3}}
+    lost: dict[str, Any] = {"counters": {"preemptions": 1, "cached_tokens": 3}}
 
     reading = read(make("a", DONOR), make("b", MINE, block=1, **lost))
 
@@ -122,9 +122,8 @@ def test_a_preempted_request_has_slots_of_unknown_writers() -> None:
 
 def test_other_arms_cells_and_passes_write_nothing_here() -> None:
     """Each has a tree of its own, empty when a pass begins."""
-    strangers = [
-        make("a", DONOR, **change) for change in ({"arm": "x"}, {"cell_id": "y"}, {"pass_index": 1})
-    ]
+    changes: tuple[dict[str, Any], ...] = ({"arm": "x"}, {"cell_id": "y"}, {"pass_index": 1})
+    strangers = [make("a", DONOR, **change) for change in changes]
 
     reading = read(*strangers, make("b", DONOR, cached=2, block=1))
 
@@ -133,7 +132,7 @@ def test_other_arms_cells_and_passes_write_nothing_here() -> None:
 
 def test_recorded_seams_are_held_against_the_prompt() -> None:
     """A seam made with the prompt's own token is sound; another token is named, own or cached."""
-    seams = {"seam_slots": (1, 3), "seam_successors": (3, 77)}
+    seams: dict[str, Any] = {"seam_slots": (1, 3), "seam_successors": (3, 77)}
     donor = make("a", DONOR, **seams)
 
     assert told(read(donor)) == [(3, "seam", 77, 5)]

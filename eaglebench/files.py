@@ -209,6 +209,19 @@ def check_writable(folder: Path, *, hint: str | None = None) -> None:
                 made.rmdir()
 
 
+def give_usual_rights(path: Path) -> None:
+    """Let those read a file who may read any new one; some libraries keep theirs to the user.
+
+    Raises:
+        OSError: they can't be changed.
+    """
+    other = path.with_name(f".{path.name}.new")
+    other.touch()
+    mode = other.stat().st_mode
+    other.unlink()
+    path.chmod(mode)
+
+
 def why(error: OSError | ValueError) -> str:
     """The operating system's own words, without number and path."""
     return getattr(error, "strerror", None) or str(error)

@@ -17,6 +17,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from eaglebench.assets.progress import Progress
 from eaglebench.errors import AssetError
+from eaglebench.files import give_usual_rights
 
 _OUTER = {
     "token_embd": "model.embed_tokens",
@@ -58,6 +59,7 @@ def convert_gguf(source: Path, folder: Path, progress: Progress) -> None:
     _write_tokenizer(folder, facts)
     weights = _weights(reader.tensors, facts, progress)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    give_usual_rights(folder / "model.safetensors")
 
 
 def _check(source: Path, facts: dict[str, Any]) -> None:

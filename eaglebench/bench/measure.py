@@ -41,6 +41,9 @@ from eaglebench.store.finalize import write_cells_csv, write_comparison, write_t
 from eaglebench.store.run_folder import RunFolder, Status
 from eaglebench.store.run_lock import writing
 
+TRACE = "trace.json"
+"""What `--profile` writes into the folder of a run."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
@@ -144,7 +147,7 @@ def _run(
 ) -> None:
     """Run the session in its folder; whatever happens, the folder says how far it came."""
     folder.prepare_resume()
-    profiler = open_profiler(folder.path / "trace.json") if setup.config.profile else nullcontext()
+    profiler = open_profiler(folder.path / TRACE) if setup.config.profile else nullcontext()
     with told.progress as progress:
         session = Session(
             SessionWork(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eaglebench.bench.documents import load_document
-from eaglebench.errors import EaglebenchError
 from eaglebench.records.doubt import Doubt
 from eaglebench.records.flags import DEFAULT_OUTPUT
 from eaglebench.records.measured import TURN_KEY, MeasuredBlock, MeasuredTurn
@@ -45,16 +44,6 @@ class Run:
     def manifest(self) -> dict[str, Any]:
         """`run.json`; raises InputFileError where it is broken."""
         return self.folder.manifest()
-
-    @property
-    def facts(self) -> tuple[str, str, str, str]:
-        """Suite, model, arms and status, for a list; question marks where it can't be read."""
-        try:
-            config = self.manifest["config"]
-            arms = ",".join(config["arms"])
-            return config["suite"], config["model"], arms, self.manifest["status"]
-        except (EaglebenchError, KeyError, TypeError):
-            return "?", "?", "?", "unreadable"
 
     @cached_property
     def document(self) -> ReportDocument:

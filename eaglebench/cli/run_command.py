@@ -62,7 +62,7 @@ def _run(suite: str | None, **options: Any) -> int:
         shown = json.dumps(dry_run_document(setup), indent=1) if is_json else dry_run_lines(setup)
         click.echo(shown if is_json else "\n".join(shown))
         return PASS
-    from eaglebench.bench.measure import measure
+    from eaglebench.bench.measure import TRACE, measure
     from eaglebench.bench.stored_run import Run
     from eaglebench.cli.progress_display import progress_display
     from eaglebench.cli.show_command import print_run
@@ -71,6 +71,8 @@ def _run(suite: str | None, **options: Any) -> int:
     done = Run(measure(setup, output_dir, progress=progress_display(shown), notice=notice))
     doubts = print_run(done, is_json=options["format"] == "json").doubts
     notice(f"results: {done.path}")
+    if (trace := done.path / TRACE).exists():
+        notice(f"trace, for perfetto.dev or chrome://tracing: {trace}")
     for doubt in doubts:
         if doubt.is_fatal:
             notice(f"not to be trusted: {doubt.sentence}")

@@ -1,5 +1,6 @@
 """`eaglebench train-head`: a draft head for a target, from nothing but the target."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -144,6 +145,9 @@ def train_head(
         report = HeadMaker(files, recipe, machine, listener).make()
     for line in _summary(report):
         click.echo(line)
+    suite = "tiny" if model == "tiny" else "mtbench"
+    named = f"--model {shlex.quote(model)} --draft-model {shlex.quote(str(out))}"
+    click.echo(f"next: eaglebench run {suite} {named}")
 
 
 def _excluded_texts(names: tuple[str, ...]) -> Iterator[str]:
@@ -177,4 +181,4 @@ def _rates(acceptance: "Acceptance") -> str:
     if acceptance.rates is None or acceptance.accepted_per_step is None:
         return "nothing to measure on"
     rates = ", ".join(f"{rate:.3f}" for rate in acceptance.rates)
-    return f"{acceptance.accepted_per_step:.3f} accepted a step; by position {rates}"
+    return f"acceptance length {1 + acceptance.accepted_per_step:.3f}; by position {rates}"

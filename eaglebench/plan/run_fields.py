@@ -208,7 +208,12 @@ class EngineFields(BaseModel):
     ] = False
     profile: Annotated[
         bool,
-        Option(section=SESSION, help="Write a torch profiler trace.", kind="flag", affects="time"),
+        Option(
+            section=SESSION,
+            help="Write a torch profiler trace, trace.json in the run's folder.",
+            kind="flag",
+            affects="time",
+        ),
     ] = False
     passes: Annotated[
         str,

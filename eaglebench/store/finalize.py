@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eaglebench.errors import InputFileError, StorageError
-from eaglebench.files import write_text
+from eaglebench.files import is_file, read_text, write_text
 from eaglebench.records.measured import MeasuredTurn
 from eaglebench.store.lines import write_json
 from eaglebench.store.records import StepLine, storable
@@ -102,6 +102,16 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise StorageError(f"{path} can't be written: {error.strerror or error}") from error
+
+
+def read_cells_csv(folder: RunFolder) -> list[dict[str, str]]:
+    """The rows of `cells.csv` as texts; none before a run is over.
+
+    Raises:
+        InputFileError: it can't be read.
+    """
+    path = folder.path / "cells.csv"
+    return list(csv.DictReader(io.StringIO(read_text(path)))) if is_file(path) else []
 
 
 def write_cells_csv(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> None:

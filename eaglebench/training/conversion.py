@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from eaglebench.errors import CheckpointError, StorageError, UsageError
+from eaglebench.files import give_usual_rights
 from eaglebench.model.heads.aux_layers import (
     AuxLayers,
     count_as_output,
@@ -250,6 +251,7 @@ def save_converted(converted: ConvertedHead, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        give_usual_rights(folder / "model.safetensors")
         text = json.dumps(converted.config, indent=2) + "\n"
         (folder / "config.json").write_text(text, encoding="utf-8")
     except OSError as error:

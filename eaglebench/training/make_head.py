@@ -21,6 +21,7 @@ from safetensors.torch import save_file
 from transformers.utils.logging import disable_progress_bar
 
 from eaglebench.errors import StorageError, UsageError
+from eaglebench.files import give_usual_rights
 from eaglebench.model.device import resolve_device
 from eaglebench.model.heads.layer import make_rotary
 from eaglebench.model.target import Target
@@ -198,6 +199,7 @@ class HeadMaker:
         )
         try:
             save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
+            give_usual_rights(out / "model.safetensors")
             _write(out / "config.json", json.dumps(blueprint.fields, indent=1) + "\n")
             _write(out / "README.md", card)
         except OSError as error:

@@ -50,7 +50,7 @@ def python(
     return subprocess.run(
         ["bash", "-c", f"set -o pipefail; {line}"],
         capture_output=True,
-        text=True,
+        encoding=env.get("PYTHONIOENCODING", "utf-8"),
         check=False,
         cwd=results,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[3]), **env},

@@ -1,5 +1,6 @@
 """`eaglebench train-head` as a user types it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,10 @@ def test_a_head_is_made_and_its_figures_are_printed(
     assert status == 0
     assert (out / "model.safetensors").is_file()
     assert shown.out.startswith(f"head: {out}\n")
-    assert "accepted a step; by position" in shown.out
+    assert re.search(r"after:  acceptance length [1-3]\.\d{3}; by position", shown.out)
+    assert shown.out.endswith(f"next: eaglebench run mtbench --model {TINY} --draft-model {out}\n")
+    modes = [(out / name).stat().st_mode for name in ("config.json", "model.safetensors")]
+    assert modes[0] == modes[1]
     assert "updates: 3/3" in shown.err
 
 

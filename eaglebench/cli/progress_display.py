@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import ProgressColumn, TaskID
 
+BAR_WIDTH = 20
 _LINES_A_STAGE = 20
 """Plain progress writes about so many lines, so that a log stays readable."""
 
@@ -31,7 +32,7 @@ def progress_display(choice: str, *, leaves_bars: bool = False) -> Iterator[Prog
         from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
 
         columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        with _bars(stderr_console(), *columns, is_transient=not leaves_bars) as bars:
+        with bars_with(stderr_console(), *columns, is_transient=not leaves_bars) as bars:
             yield LiveProgress(bars)
     else:
         yield PlainProgress()
@@ -44,8 +45,10 @@ def download_display(console: "Console | None" = None) -> Iterator[Listener]:
     from rich.progress import DownloadColumn
 
     console = console or Console(stderr=True)
-    with _bars(console, DownloadColumn(binary_units=False), is_shown=console.is_terminal) as bars:
-        task = bars.add_task("", total=None, visible=False)
+    with bars_with(
+        console, DownloadColumn(binary_units=False), is_shown=console.is_terminal
+    ) as bars:
+        task = bars.add_task("", total=None, visible=False, state="")
 
         def show(stage: str, done: int, total: int) -> None:
             bars.update(task, description=stage, completed=done, total=total, visible=True)
@@ -53,19 +56,32 @@ def download_display(console: "Console | None" = None) -> Iterator[Listener]:
         yield Listener(lambda line: console.print(line, highlight=False, markup=False), show)
 
 
-def _bars(
+def bars_with(
     console: "Console",
     *columns: "ProgressColumn",
     is_transient: bool = True,
     is_shown: bool = True,
 ) -> "Bars":
-    """Bars with their names in front and columns behind; transient ones leave nothing."""
+    """Bars with their names in front and columns behind; transient ones leave nothing.
+
+    What goes on (the field `state`) stands last and takes the room that is left, so that it can't
+    push the time left off the screen.
+    """
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bars
+    from rich.table import Column
 
-    name = TextColumn("{task.description}", markup=False)
+    name = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     return Bars(
-        name, BarColumn(), *columns, console=console, transient=is_transient, disable=not is_shown
+        name,
+        BarColumn(bar_width=BAR_WIDTH),
+        *columns,
+        TextColumn("{task.fields[state]}", markup=False, table_column=rest),
+        console=console,
+        transient=is_transient,
+        disable=not is_shown,
+        expand=True,
     )
 
 
@@ -102,13 +118,13 @@ class LiveProgress:
 
     def __init__(self, bars: "Bars") -> None:
         self._bars = bars
-        self._name, self._total = "", 0
+        self._total = 0
         self._task: TaskID | None = None
 
     def stage(self, name: str, total: int, done: int = 0) -> None:
         """Begin a bar."""
-        self._name, self._total = name, total
-        self._task = self._bars.add_task(name, total=total, completed=done)
+        self._total = total
+        self._task = self._bars.add_task(name, total=total, completed=done, state="")
 
     def extend(self, units: int) -> None:
         """Make it longer."""
@@ -119,7 +135,7 @@ class LiveProgress:
     def advance(self, units: int, state: str) -> None:
         """Move it."""
         if self._task is not None:
-            self._bars.update(self._task, advance=units, description=f"{self._name}: {state}")
+            self._bars.update(self._task, advance=units, state=state)
 
     def note(self, line: str) -> None:
         """Print a line above the bars."""

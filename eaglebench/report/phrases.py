@@ -11,7 +11,7 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import COUNTERS, relative_change
-from eaglebench.stats.noise import Noise
+from eaglebench.stats.noise import WANTED_CHANGE, Noise
 from eaglebench.stats.pairing import NOT_PAIRED, Pair, PairClass, Parting
 from eaglebench.stats.throughput import RatioEstimate
 
@@ -230,6 +230,14 @@ def noise_text(noise: Noise) -> str:
     lengths = [f"{length:.4f} ({count} x)" for length, count in noise.lengths]
     flipped = f"; flipped: {first_few(noise.flipped)}" if noise.flipped else ""
     return f"acceptance length {first_few(lengths)}{flipped}"
+
+
+def advice_text(noise: Noise) -> str:
+    """Which passes a gate on throughput needs here."""
+    rule = f"throughput:{WANTED_CHANGE:.0%}"
+    if noise.pairs_needed is None:
+        return f"too few passes to say what a gate of {rule} needs; --passes 8:40 tells"
+    return f"a gate of {rule} needs --passes {noise.pairs_needed} in the run and in its baseline"
 
 
 def throughput_text(difference: Difference) -> str:

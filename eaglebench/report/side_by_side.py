@@ -1,10 +1,11 @@
 """Tables of two sides: two runs, an arm beside itself."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from eaglebench.report.cell_names import CellNames
 from eaglebench.report.phrases import cell_text, changed_counters
 from eaglebench.report.table import Column, Table, make_table, read
 from eaglebench.stats.difference import Difference
@@ -49,22 +50,50 @@ def _of_tier(tier: Tier, difference: Difference) -> int:
 
 
 class _Noise(NamedTuple):
-    dtype: str
+    name: str
     noise: Noise
 
 
 NOISE_COLUMNS = (
-    *(Column("dtype", "dtype"), Column("cell", "noise.cell_id"), Column("arm", "noise.arm")),
     Column("passes", read("noise.lengths", lambda found: sum(n for _, n in found)), "count"),
-    Column("distinct lengths", read("noise.lengths", len), "count"),
-    Column("flipped questions", read("noise.flipped", len), "count"),
-    Column("sigma a pair", "noise.ratio.sd", "share"),
-    Column("smallest effect", "noise.ratio.mde", "share"),
-    Column(f"pairs for {WANTED_CHANGE:.0%}", "noise.pairs_needed", "count"),
+    Column("distinct lengths", read("noise.lengths", len), "count", short="lengths"),
+    Column("flipped questions", read("noise.flipped", len), "count", short="flips"),
+    Column("sigma a pair", "noise.ratio.sd", "share", short="sigma"),
+    Column("smallest effect", "noise.ratio.mde", "share", short="smallest\neffect"),
+    Column(
+        f"passes for {WANTED_CHANGE:.0%}",
+        "noise.pairs_needed",
+        "count",
+        short=f"passes\nfor {WANTED_CHANGE:.0%}",
+    ),
     Column("minutes", "noise.minutes_needed", "tenths"),
+)
+NOISE_LEGEND = (
+    (
+        "lengths, flips = distinct acceptance lengths and questions that differ between passes of the "
+        "same thing; sigma = scatter of a pass against its twin; smallest effect = what so many passes "
+        f"show four times in five; passes for {WANTED_CHANGE:.0%} = of each of two runs, minutes = for "
+        "both arms of one of them"
+    ),
+    (
+        "runs differ as a whole too: a baseline of several knows by how much (baseline save --runs 10); "
+        "more questions make a pass steadier"
+    ),
 )
 
 
-def noise_table(found: Iterable[tuple[str, Noise]]) -> Table:
+def noise_table(found: Sequence[tuple[str, Noise]]) -> Table:
     """What calibration found at each dtype, in each cell."""
-    return make_table(NOISE_COLUMNS, (_Noise(*each) for each in found), title="A against A")
+    names = noise_names(found)
+    items = [_Noise(name, noise) for name, (_, noise) in zip(names, found, strict=True)]
+    one = f": {names[0]}" if len(names) == 1 else ""
+    columns = NOISE_COLUMNS if one else (Column("where", "name"), *NOISE_COLUMNS)
+    return make_table(columns, items, title=f"A against A{one}", remarks=NOISE_LEGEND)
+
+
+def noise_names(found: Sequence[tuple[str, Noise]]) -> list[str]:
+    """Dtype, cell and arm of each, in as few words as tell them apart; all of a single one."""
+    cells = CellNames(noise.cell_id for _, noise in found)
+    whole = [(dtype, cells[noise.cell_id], noise.arm) for dtype, noise in found]
+    kept = [n for n in range(3) if len(whole) == 1 or len({name[n] for name in whole}) > 1]
+    return [" ".join(name[n] for n in kept) for name in whole]

@@ -23,6 +23,7 @@ from eaglebench.report.phrases import (
     BY_POSITION,
     LENGTH,
     NO_VALUE,
+    advice_text,
     cell_text,
     changed_counters,
     difference_text,
@@ -36,7 +37,7 @@ from eaglebench.report.phrases import (
 from eaglebench.report.reading_table import TokenText, reading_table
 from eaglebench.report.row_tables import RUN_COLUMNS, held_rows
 from eaglebench.report.rows import Row, by_cell
-from eaglebench.report.side_by_side import PairedRow, noise_table, runs_pair_table
+from eaglebench.report.side_by_side import PairedRow, noise_names, noise_table, runs_pair_table
 from eaglebench.report.table import Column, Table, make_table
 from eaglebench.report.wider_tables import wider_tables
 from eaglebench.stats.difference import Difference
@@ -82,8 +83,9 @@ def render_judgement(judgement: Judgement, console: Console) -> None:
     _print_hidden(len(shown) - SHOWN_FINDINGS, console)
     _print_notes(judgement.notes, console)
     counts = verdict_counts(judgement) or "nothing judged"
-    console.print(Text(judgement.verdict, style=STYLES[judgement.verdict]), end=" ")
-    console.print(Text(f"{judgement.candidate} against {judgement.baseline}: {counts}"))
+    told = f" {judgement.candidate} against {judgement.baseline}: {counts}"
+    # one text: rich wraps each as if it began at the left edge
+    console.print(Text.assemble((judgement.verdict, STYLES[judgement.verdict]), told))
 
 
 def render_run_pair(rows: Sequence[PairedRow], console: Console, *, title: str) -> None:
@@ -116,8 +118,8 @@ def render_steps(found: ExplainedTurn, *, console: Console, text: TokenText) -> 
 def render_noise(found: Sequence[tuple[str, Noise]], console: Console) -> None:
     """Print one line a dtype, cell and arm, then the lengths and the questions that flipped."""
     _draw(noise_table(found), console)
-    for dtype, noise in found:
-        console.print(Text(f"{dtype} {noise.cell_id} {noise.arm}: {noise_text(noise)}"))
+    for name, noise in zip(noise_names(found), (noise for _, noise in found), strict=True):
+        console.print(Text(f"{name}: {noise_text(noise)}; {advice_text(noise)}"))
 
 
 def _run_columns(*, is_wide: bool) -> list[Column]:

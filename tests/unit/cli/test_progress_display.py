@@ -1,11 +1,15 @@
 """Progress as lines, and as a run's log."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from eaglebench.bench.logged_progress import LoggedProgress
-from eaglebench.cli.progress_display import PlainProgress, progress_display
+from eaglebench.cli.progress_display import LiveProgress, PlainProgress, bars_with, progress_display
 
 
 def test_plain_progress_says_twenty_lines_a_stage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,3 +55,26 @@ def test_the_log_holds_everything(tmp_path: Path) -> None:
         "one more pass: 1 on top",
         "interrupted",
     ]
+
+
+def test_eighty_columns_keep_the_time_left() -> None:
+    """However long the cell's name is: it stands last and is cut, the numbers are not."""
+    console = Console(file=StringIO(), width=80, force_terminal=True)
+    columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with bars_with(console, *columns) as bars:
+        shown = LiveProgress(bars)
+        shown.stage("questions", 640)
+        shown.advance(
+            1, "page16-chunk2048-topk8-steps6-draft60-covered64  no-cache  1234.5 token/s"
+        )
+        drawn = bars.make_tasks_table(bars.tasks)
+    with console.capture() as capture:
+        console.print(drawn)
+
+    lines = capture.get().splitlines()
+    assert len(lines) == 1
+    line = Text.from_ansi(lines[0]).plain
+    assert "1/640" in line
+    assert "-:--:--" in line
+    assert line.index("-:--:--") < line.index("page16-")
+    assert len(line) <= 80

@@ -7,11 +7,12 @@ from pathlib import Path
 from eaglebench.bench.documents import inside_of, load_document, with_findings
 from eaglebench.errors import UsageError
 from eaglebench.gate.cells import judge_cells
-from eaglebench.gate.decide import judge
+from eaglebench.gate.decide import INSIDE, judge
 from eaglebench.gate.policy import Policy
 from eaglebench.plan.options import workload_of
 from eaglebench.plan.run_config import option_defaults
 from eaglebench.records.snapshot import Snapshot
+from eaglebench.records.verdict import Judgement
 from eaglebench.report.document import ReportDocument
 from eaglebench.stats.snapshot import make_snapshot
 from eaglebench.store.baseline import find_baseline, read_baseline
@@ -43,9 +44,25 @@ def judge_folder(
     inside = inside_of(document.rows, renamed)
     candidate, baseline = with_every_option(candidate), with_every_option(baseline)
     judgement = judge(candidate, baseline, policy, inside)
+    judgement = _under_own_names(judgement, renamed)
     return replace(
         document, judgement=with_findings(judgement, judge_cells(document.cells, renamed))
     )
+
+
+def _under_own_names(judgement: Judgement, renamed: Mapping[str, str]) -> Judgement:
+    """Findings on an arm that stood for another one, by the name that it has in its run.
+
+    Their verdict would else stand beside the numbers of the arm it stood for.
+    """
+    mine = {theirs: name for name, theirs in renamed.items()}
+    findings = [
+        replace(each, arm=mine[each.arm], reason=f"as {each.arm}: {each.reason}")
+        if each.arm in mine and not each.metric.endswith(INSIDE)
+        else each
+        for each in judgement.findings
+    ]
+    return replace(judgement, findings=tuple(findings))
 
 
 def with_every_option(snapshot: Snapshot) -> Snapshot:

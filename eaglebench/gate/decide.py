@@ -29,6 +29,8 @@ ArmDifferences = Mapping[tuple[str, str], Difference]
 """Every arm of a run against `no-cache`, by cell and arm."""
 Pairs = Sequence[tuple[ArmCounts, ArmCounts]]
 """Arms of the candidate and what the baseline holds of them."""
+INSIDE = f" vs {BASELINE_ARM}"
+"""Behind the metric of a finding on an arm against another one of its own run."""
 PROMPTS_UNKNOWN = "prompts not recorded in {}: whether they are the same can't be said"
 
 
@@ -207,5 +209,5 @@ def _not_judged(pairs: Pairs, policy: Policy, findings: Sequence[Finding]) -> li
 
 
 def _inside(finding: Finding, difference: Difference) -> Finding:
-    made = replace(finding, metric=f"{finding.metric} vs {BASELINE_ARM}")
+    made = replace(finding, metric=finding.metric + INSIDE)
     return reached(made, why_idle(finding.arm, (), difference.counts))

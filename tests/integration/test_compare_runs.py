@@ -146,3 +146,22 @@ def test_other_work_is_refused_beside_another_setup(runs: Runs) -> None:
 
     assert status == 5
     assert "max_new_tokens" in out
+
+
+def test_the_gate_names_an_arm_by_what_it_is_in_its_run(runs: Runs) -> None:
+    """Judged as another one, it keeps its own numbers beside its verdict, in every format."""
+    runs.make("good")
+    assert invoke("baseline", "save", "odd", "-o", "out", "--reason", "x")[0] == 0
+    worse = ScriptedRuntime({"unigram": [Plant(word="keeps")]})
+    runs.make("both", "--arms", "radix,unigram,no-cache", runtime=worse)
+    status, _, err = invoke(
+        "gate",
+        *("--baseline", "odd", "--as", "unigram=radix", "-o", "out"),
+        env={"GITHUB_STEP_SUMMARY": "summary.md", "COLUMNS": "200"},
+    )
+    text = (runs.folder / "summary.md").read_text()
+
+    assert status == 3, err
+    red = [line for line in text.splitlines() if "REGRESSED" in line and "draft_forwards" in line]
+    assert red
+    assert all(" unigram draft_forwards: as radix: " in line for line in red)

@@ -88,4 +88,4 @@ def test_lost_look_ahead_slots_are_seen_in_the_drafts(tmp_path: Path) -> None:
     assert invoke(*gate, "--fail-on", "al:0", "--fail-on", "verify_steps:0")[0] == 0
     status, out, _ = invoke(*gate)
     assert status == 3
-    assert "drafted other tokens" in " ".join(out.split())
+    assert " drafts" in out

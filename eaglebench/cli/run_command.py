@@ -69,10 +69,10 @@ def _run(suite: str | None, **options: Any) -> int:
 
     shown = "none" if options["disable_tqdm"] else options["progress"] or "auto"
     done = Run(measure(setup, output_dir, progress=progress_display(shown), notice=notice))
-    doubts = print_run(done, is_json=options["format"] == "json").doubts
     notice(f"results: {done.path}")
     if (trace := done.path / TRACE).exists():
         notice(f"trace, for perfetto.dev or chrome://tracing: {trace}")
+    doubts = print_run(done, is_json=options["format"] == "json").doubts
     for doubt in doubts:
         if doubt.is_fatal:
             notice(f"not to be trusted: {doubt.sentence}")

@@ -14,17 +14,30 @@ if TYPE_CHECKING:
     from eaglebench.report.document import ReportDocument
 
 
-@click.command(cls=StatedCommand, needs=always("output_dir", "form"))
+@click.command(cls=StatedCommand, needs=always("output_dir", "form", "is_paste"))
 @click.argument("run", default="latest")
 @output_dir_option("Where runs are.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
-def show(run: str, output_dir: str, form: str) -> int:
+@click.option(
+    "--paste", "is_paste", is_flag=True, help="Only the lines to paste, of every cell and arm."
+)
+def show(run: str, output_dir: str, form: str, *, is_paste: bool) -> int:
     """Print the tables of RUN: an id, a path, `latest` or `latest~1`."""
     from eaglebench.bench.api import load
     from eaglebench.cli.console import notice
 
-    document = print_run(load(run, output_dir=output_dir, notice=notice), is_json=form == "json")
+    loaded = load(run, output_dir=output_dir, notice=notice)
+    document = print_paste(loaded) if is_paste else print_run(loaded, is_json=form == "json")
     return shown_code(document.doubts, document.places)
+
+
+def print_paste(run: "Run") -> "ReportDocument":
+    """Print the lines that can be pasted; returns what was shown."""
+    from eaglebench.cli.console import stdout_console
+    from eaglebench.report.terminal import render_paste_lines
+
+    render_paste_lines(run.document, stdout_console())
+    return run.document
 
 
 def print_run(run: "Run", *, is_json: bool) -> "ReportDocument":

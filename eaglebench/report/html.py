@@ -8,12 +8,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.verdict import BY_WEIGHT
+from eaglebench.report.answer import answer_lines, headline
 from eaglebench.report.charts import chart_data
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.judgement_table import findings_table
 from eaglebench.report.phrases import BY_POSITION, LENGTH, NO_VALUE, paste_lines, verdict_counts
 from eaglebench.report.row_tables import KINDS, RUN_COLUMNS, facts_table, partings_table, runs_table
-from eaglebench.report.sweep_tables import sweep_answers
 from eaglebench.report.table import Table
 from eaglebench.report.wider_tables import wider_tables
 
@@ -61,7 +61,8 @@ def _content(document: ReportDocument) -> dict[str, Any]:
         "dtype": run.models.get("dtype") or NO_VALUE,
         "judgement": judgement,
         "verdict_counts": verdict_counts(judgement),
-        "answers": sweep_answers(document.sweeps),
+        "headline": headline(document),
+        "answers": answer_lines(document),
         "findings": findings,
         "paste": "\n".join(paste_lines(rows)),
         "runs": runs_table(

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
+from eaglebench.report.answer import answer_lines, headline
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
 from eaglebench.stats.cells import CellDifference
@@ -36,6 +37,8 @@ def render_json(document: ReportDocument) -> str:
                 "findings": [asdict(finding) for finding in judgement.findings],
                 "notes": judgement.notes,
             },
+            "headline": headline(document),
+            "answer": answer_lines(document),
             "notes": document.notes,
             "doubts": [{**asdict(doubt), "is_fatal": doubt.is_fatal} for doubt in document.doubts],
         }
@@ -127,6 +130,7 @@ def _sweep(sweep: Sweep) -> dict[str, Any]:
                 "tokens_per_s": cell.speed.tokens_per_s if cell.speed else None,
                 "rate_half_width": cell.rate_half_width,
                 "ratio": asdict(cell.ratio) if cell.ratio else None,
+                "over_no_speculation": (gain := sweep.gains.get(cell.cell_id)) and asdict(gain),
             }
             for cell in sweep.cells
         ],

@@ -5,6 +5,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from eaglebench.report.answer import answer_lines, headline, headline_words
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import markdown_text
 from eaglebench.report.judgement_table import findings_table
@@ -12,7 +13,6 @@ from eaglebench.report.phrases import (
     AL_SGLANG,
     AL_VLLM,
     LENGTH,
-    VERDICT_WORDS,
     commit_text,
     split_text,
     workload_text,
@@ -44,7 +44,6 @@ def render_markdown(document: ReportDocument) -> str:
         "commit": commit_text(run),
         "near-tie thresholds": run.tau,
     }
-    against = f"{judgement.candidate} against {judgement.baseline}"
     splits = [
         f"{row.cell_id} {row.arm} against {difference.against}: {sentence}"
         for row, difference, _ in held_rows(rows)
@@ -58,7 +57,8 @@ def render_markdown(document: ReportDocument) -> str:
     )
     parts = [
         f"# {markdown_text(workload_text(document))}",
-        f"**{judgement.verdict}**: {markdown_text(against)}: {VERDICT_WORDS[judgement.verdict]}.",
+        f"**{markdown_text(headline(document))}**: {markdown_text(judgement.candidate)} {markdown_text(headline_words(document))}.",
+        bullets(answer_lines(document)),
         _facts(about),
         *("## Notes", bullets((*document.notes, *judgement.notes)) or NOTHING),
         *("## Findings", pipe_table(findings_table(judgement, is_whole=True))),

@@ -7,14 +7,15 @@ from functools import partial
 
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.verdict import BY_WEIGHT
+from eaglebench.report.answer import headline, headline_words
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import markdown_text, one_line
 from eaglebench.report.markdown import bullets, pipe_table
+from eaglebench.report.matrix_table import MATRIX as MATRIX_TABLE
 from eaglebench.report.phrases import (
     AL_SGLANG,
     LENGTH,
-    VERDICT_WORDS,
     cell_text,
     environment_line,
     finding_text,
@@ -76,10 +77,9 @@ def render_pull_request(document: ReportDocument) -> str:
 
 
 def _first_line(document: ReportDocument) -> str:
-    judgement = document.judgement
-    against = f"against {markdown_text(judgement.baseline)}: {VERDICT_WORDS[judgement.verdict]}"
     where = f"{workload_text(document)}, run {document.run.run_id}"
-    return f"**{judgement.verdict}** {against} - {markdown_text(where)}"
+    words = markdown_text(headline_words(document))
+    return f"**{markdown_text(headline(document))}** {words} - {markdown_text(where)}"
 
 
 def _block(lines: Sequence[str]) -> str:
@@ -141,6 +141,8 @@ def _folded(document: ReportDocument, notes: str) -> Iterator[str]:
     names, _ = short_names(list(by_cell(rows)))
     short = dict(zip(by_cell(rows), names, strict=True))
     for table in wider_tables(document):
+        if table.name == MATRIX_TABLE:
+            continue  # it stands open
         yield _fold(table.title, [_tight(pipe_table(table, FOLDED_ROWS)), *_cut_rows(table)])
     speeds = [replace(row, cell_id=short[row.cell_id]) for row in rows]
     yield _fold("Times", [_tight(pipe_table(runs_table(speeds, *FOLDED_COLUMNS)))])

@@ -5,7 +5,7 @@ from functools import partial
 from math import exp, expm1
 
 from eaglebench.records.knobs import DraftKnobs
-from eaglebench.report.phrases import AL_VLLM, LENGTH, Interval, cell_text
+from eaglebench.report.phrases import AL_VLLM, LENGTH, Interval, cell_text, several
 from eaglebench.report.row_tables import RUN_COLUMNS, length_column
 from eaglebench.report.table import Column, Table, make_table
 from eaglebench.stats.sweep import Fastest, Sweep, SweptCell
@@ -32,7 +32,7 @@ def sweep_tables(sweeps: Sequence[Sweep]) -> list[Table]:
 def sweep_answers(sweeps: Sequence[Sweep]) -> list[str]:
     """What each sweep came to, and how surely, in a sentence that names its arm and cell."""
     return [
-        f"{sweep.arm}, {sweep.setting}: {fastest_text(sweep.fastest)}; "
+        f"{sweep.arm}, {sweep.setting}: {fastest_text(sweep.fastest)}{gain_text(sweep)}; "
         f"{certainty_text(sweep.fastest)}"
         for sweep in sweeps
         if sweep.fastest is not None
@@ -60,6 +60,17 @@ def fastest_text(fastest: Fastest) -> str:
     factors = (cell_text(expm1(factor), "short change") for factor in (length, -rate, share))
     acceptance, cost, spent = factors
     return f"{text}: acceptance {acceptance}, a step costs {cost}, share of time spent decoding {spent}"
+
+
+def gain_text(sweep: Sweep) -> str:
+    """What the fastest shape gains over no speculation; empty where nothing ran without drafts."""
+    gain, fastest = sweep.gain, sweep.fastest
+    if fastest is not None and fastest.cell is sweep.plain:
+        return "; no shape gains over no speculation"
+    if gain is None:
+        return ""
+    factor = cell_text(Interval(exp(gain.log_ratio), gain.half_width), "factor")
+    return f"; {factor} over no speculation ({several(gain.passes, 'pass')})"
 
 
 def certainty_text(fastest: Fastest) -> str:
@@ -108,12 +119,19 @@ def _shapes(sweep: Sweep, name: str, where: str) -> Table:
         *(_knob("draft tokens", "num_draft_tokens"), _LENGTH),
         *(Column("ms a step", "step_ms", "brief"), _RATE),
         Column(f"against {shape_text(sweep.reference.draft)}", _against, "factor"),
+        *([Column("over no speculation", partial(_gain, sweep), "factor")] if sweep.plain else []),
         Column("note", partial(_mark, sweep)),
     )
     fastest = sweep.fastest
     remarks = (fastest_text(fastest), certainty_text(fastest)) if fastest else ()
     title = f"Draft shapes ({where})"
     return make_table(columns, sweep.cells, name=name, title=title, remarks=remarks)
+
+
+def _gain(sweep: Sweep, cell: SweptCell) -> Interval | None:
+    """A cell's throughput over plain decoding."""
+    ratio = sweep.gains.get(cell.cell_id)
+    return Interval(exp(ratio.log_ratio), ratio.half_width) if ratio else None
 
 
 def _mark(sweep: Sweep, cell: SweptCell) -> str:

@@ -7,8 +7,11 @@ from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from eaglebench.records.knobs import BASELINE_ARM
+from eaglebench.records.faults import FAULTS
+from eaglebench.records.knobs import BASELINE_ARM, base_arm
 from eaglebench.records.verdict import Judgement
+from eaglebench.report.answer import answer_lines, headline
+from eaglebench.report.cell_names import CellNames
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.explained_turn import (
     ExplainedTurn,
@@ -19,6 +22,7 @@ from eaglebench.report.explained_turn import (
     turn_text,
 )
 from eaglebench.report.judgement_table import telling, verdicts_table
+from eaglebench.report.matrix_table import MATRIX
 from eaglebench.report.phrases import (
     BY_POSITION,
     LENGTH,
@@ -60,19 +64,68 @@ STYLES: Mapping[str, str] = {
 
 
 def render_run(document: ReportDocument, console: Console, *, title: str) -> None:
-    """Print a table a cell, the differences, tables over the cells, notes, the lines to paste."""
+    """Print the matrix, cells and arms, what differs, tables over the cells, notes, the answer."""
     rows, is_wide = document.rows, console.width >= WIDE
-    for cell_id, of_cell in by_cell(rows).items():
-        columns = _run_columns(is_wide=is_wide)
-        _draw(make_table(columns, of_cell, title=f"{title} - {cell_id}"), console)
+    tables = [table if is_wide else table.narrow() for table in wider_tables(document)]
+    for table in tables:
+        if table.name == MATRIX:
+            _draw(table, console)
+    _draw(_cells_and_arms(rows, title, is_wide=is_wide), console)
     console.print(Text(f"{LENGTH}; {BY_POSITION}", style="dim"))
+    is_alone = len(by_cell(rows)) < 2
     for row, difference, _ in held_rows(rows):
-        _print_difference(row, difference, console)
-    for table in wider_tables(document):
-        _draw(table if is_wide else table.narrow(), console)
+        if is_alone or _is_telling(row, difference):
+            _print_difference(row, difference, console)
+    for table in tables:
+        if table.name != MATRIX:
+            _draw(table, console)
     _print_notes(document.notes, console)
+    _print_paste_lines(document, console)
+    _print_answer(document, console)
+
+
+def render_paste_lines(document: ReportDocument, console: Console) -> None:
+    """Print the lines that people know, one a cell and arm, and nothing else."""
+    for line in paste_lines(document.rows):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _cells_and_arms(rows: Sequence[Row], title: str, *, is_wide: bool) -> Table:
+    """Every cell and arm; a cell is named by what varies."""
+    names = CellNames(row.cell_id for row in rows)
+    columns = _run_columns(is_wide=is_wide)
+    if len(names.cells) > 1:
+        columns = [c for c in columns if is_wide or c.heading != "by position"]
+        columns = [Column("cell", lambda row: names[row.cell_id]), *columns]
+    shared = names.shared if len(names.cells) > 1 else "".join(names.cells)
+    return make_table(columns, rows, title=f"{title} - {shared}" if shared else title)
+
+
+def _is_telling(row: Row, difference: Difference) -> bool:
+    """Whether turns of a cell and arm differ, and no table of faults says so."""
+    return base_arm(row.arm) not in FAULTS and any(
+        pair.kind != "identical" for pair in difference.pairs
+    )
+
+
+def _print_paste_lines(document: ReportDocument, console: Console) -> None:
+    """A line an arm: of the first cell, where there are several."""
+    cells = by_cell(document.rows)
     console.print()
-    for line in paste_lines(rows):
+    for cell_id, rows in list(cells.items())[:1]:
+        for line in paste_lines(rows):
+            console.print(Text(line), soft_wrap=True)
+        if len(cells) > 1:
+            more = f"({cell_id}; of all {len(cells)} cells: eaglebench show {document.run.run_id} --paste)"
+            console.print(Text(more, style="dim"), soft_wrap=True)
+
+
+def _print_answer(document: ReportDocument, console: Console) -> None:
+    """The verdict, then where to look; lines that are typed again are not broken."""
+    verdict = headline(document)
+    console.print()
+    console.print(Text(verdict, style=STYLES.get(verdict, "bold")), end=" ")
+    for line in answer_lines(document):
         console.print(Text(line), soft_wrap=True)
 
 

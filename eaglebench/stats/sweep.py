@@ -9,7 +9,7 @@ out among the other cells (Bonferroni).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from eaglebench.records.counters import Counters
 from eaglebench.records.knobs import CACHE_ARMS, DraftKnobs
@@ -95,6 +95,8 @@ class Sweep:
         cells: in their order, at least two.
         reference: the best chain, or the first cell where no chain was timed.
         fastest: None where fewer than two cells were timed.
+        plain: the cell that drafts nothing; None where there is none.
+        gains: throughput of each cell against `plain`, over the passes that both have.
     """
 
     setting: str
@@ -102,6 +104,13 @@ class Sweep:
     cells: tuple[SweptCell, ...]
     reference: SweptCell
     fastest: Fastest | None
+    plain: SweptCell | None = None
+    gains: Mapping[str, RatioEstimate | None] = field(default_factory=dict)
+
+    @property
+    def gain(self) -> RatioEstimate | None:
+        """The fastest cell's throughput against plain decoding."""
+        return self.gains.get(self.fastest.cell.cell_id) if self.fastest else None
 
     @property
     def chains(self) -> tuple[SweptCell, ...]:
@@ -156,12 +165,19 @@ def _sweep(
         )
         for cell_id, draft in shapes.items()
     }
+    plain = next((cell_id for cell_id, draft in shapes.items() if not draft.num_steps), None)
     return Sweep(
         setting=setting,
         arm=arm,
         cells=tuple(cells.values()),
         reference=cells[reference],
         fastest=_fastest(cells, by_cell),
+        plain=None if plain is None else cells[plain],
+        gains={
+            name: estimate_ratio(paired_log_ratios(mine, by_cell[plain]))
+            for name, mine in by_cell.items()
+            if plain is not None and name != plain
+        },
     )
 
 

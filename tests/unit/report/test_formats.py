@@ -70,9 +70,9 @@ def test_one_question_is_enough(form: str, tmp_path: Path) -> None:
     assert render(form, document)
 
 
-@pytest.mark.parametrize("form", TEXTS)
+@pytest.mark.parametrize("form", sorted(set(TEXTS) - {"pr"}))
 def test_many_cells_are_all_there(form: str, tmp_path: Path) -> None:
-    """Sixty cells are each named."""
+    """Sixty cells are each named; a comment shows the heaviest and counts the rest."""
     cells = [f"cell{number}" for number in range(60)]
     text = render(form, with_ratio(in_cells(make_document(tmp_path), *cells), 1.02))
 

@@ -21,7 +21,7 @@ from tests.unit.report.toy_documents import (
 )
 
 PLAIN = """\
-**PASS** against no-cache: measured, and no worse than allowed - suite toy, target toy, float32, cell page1-chunkoff-topk1-steps2-draft3, run 20261130T021300Z-toy-suite-de7d77
+**PASS** no baseline, arms and cells against each other: radix = no-cache - suite toy, target toy, float32, cell page1-chunkoff-topk1-steps2-draft3, run 20261130T021300Z-toy-suite-de7d77
 
 ```
 radix     #questions: 4, Throughput: 84.00 token/s, Acceptance length: 2.43
@@ -51,10 +51,12 @@ def test_whole_text_is_this(tmp_path: Path) -> None:
 
 
 def test_first_line_says_verdict_and_what_was_run(tmp_path: Path) -> None:
-    """Verdict in words, suite, target, dtype, and the cell if there is only one."""
+    """What was judged by what, suite, target, dtype, and the cell if there is only one."""
     line = render_pull_request(make_document(tmp_path)).splitlines()[0]
 
-    assert line.startswith("**PASS** against no-cache: measured, and no worse than allowed - ")
+    assert line.startswith(
+        "**PASS** no baseline, arms and cells against each other: radix = no-cache - "
+    )
     assert f"suite toy, target toy, float32, cell {CELL}, run " in line
 
 
@@ -97,7 +99,7 @@ def test_fault_arm_shows_what_it_lost(tmp_path: Path) -> None:
     )
     text = render_pull_request(document)
 
-    assert text.startswith("**REGRESSED** against no-cache: measured, and worse than allowed")
+    assert text.startswith("**REGRESSED** no baseline, arms and cells against each other: unigram")
     line = next(line for line in text.splitlines() if line.startswith("| unigram"))
     assert "| REGRESSED |" in line
     assert "4 identical, 0 near-tie, 3 draft-state, 0 target-state" in line

@@ -75,7 +75,8 @@ def test_it_is_shown(folder: RunFolder) -> None:
     status, out, err = invoke("show", str(folder.path), env={"COLUMNS": "140"})
 
     assert status == 0, err
-    assert out.count("Acceptance length: 2.50") == 4
+    assert out.count("Acceptance length: 2.50") == 2
+    assert invoke("show", str(folder.path), "--paste")[1].count("Acceptance length: 2.50") == 4
 
 
 def test_a_baseline_of_schema_1_is_read(tmp_path: Path) -> None:

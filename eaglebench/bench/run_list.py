@@ -8,7 +8,7 @@ from typing import Any
 from eaglebench.errors import EaglebenchError
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.store.finalize import read_cells_csv
-from eaglebench.store.run_folder import RunFolder, list_runs
+from eaglebench.store.run_folder import RunFolder, find_run, list_runs
 
 UNREADABLE = "unreadable"
 
@@ -74,6 +74,30 @@ def summaries(root: Path) -> list[RunSummary]:
         InputFileError: the folder can't be read.
     """
     return [_summary(folder) for folder in list_runs(root)]
+
+
+def run_ids(root: Path) -> list[str]:
+    """Names of all runs, the oldest first; raises InputFileError where the folder can't be read."""
+    return [folder.run_id for folder in list_runs(root)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunNames:
+    """What a run's cells and questions are called."""
+
+    cells: tuple[str, ...]
+    questions: tuple[str, ...]
+
+
+def names_in_run(root: Path, name: str) -> RunNames:
+    """Cells and finished questions of one run.
+
+    Raises:
+        UsageError: there is no such run, or it can't be read.
+    """
+    folder = find_run(root, name)
+    asked = dict.fromkeys(turn.question_id for turn in folder.turns())
+    return RunNames(cells=tuple(folder.manifest().get("cells") or ()), questions=tuple(asked))
 
 
 def _summary(folder: RunFolder) -> RunSummary:

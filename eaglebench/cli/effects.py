@@ -11,6 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from eaglebench.cli.offers import offer_by_name
 from eaglebench.plan.option import ALWAYS, FIXED_PASSES, Need, check_effects
 from eaglebench.records.flags import flag_of
 
@@ -43,6 +44,7 @@ class StatedCommand(click.Command):
     def __init__(self, *args: Any, needs: Mapping[str, Need], **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.needs = dict(needs)
+        offer_by_name(self.params)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Refuse what would be without effect, then run."""

@@ -1,13 +1,14 @@
 """Options with names from other tools, lists of values, and sections in `--help`."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from eaglebench.cli.offers import offer_by_name
 from eaglebench.errors import UsageError
 
 ENV_PREFIX = "EAGLEBENCH_"
@@ -45,6 +46,10 @@ class AliasedOption(click.Option):
 
 class SectionedCommand(click.Command):
     """A command whose `--help` lists options by section, in the order they were declared."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        offer_by_name(self.params)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words apart; a list without its commas is told how it is written."""
@@ -148,25 +153,6 @@ class WordType(click.Choice[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Our word."""
         return super().convert(self.others.get(str(value), value), param, ctx)
-
-
-class NameType(click.ParamType[str]):
-    """Any text; some are known and offered by the shell."""
-
-    name = "text"
-
-    def __init__(self, known: Callable[[], Sequence[str]]) -> None:
-        self.known = known
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Known names that begin so."""
-        return [CompletionItem(name) for name in self.known() if name.startswith(incomplete)]
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """As it stands."""
-        return str(value)
 
 
 class ObjectType(click.ParamType[Any]):

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from eaglebench.cli.offers import OfferedType
 from eaglebench.cli.option_file import apply_option_file
 from eaglebench.cli.options import (
     AliasedOption,
     ListType,
-    NameType,
     ObjectType,
     PairType,
     WordType,
@@ -20,7 +20,6 @@ from eaglebench.cli.options import (
 )
 from eaglebench.plan.option import SESSION, SPECULATION, Option
 from eaglebench.plan.options import all_options, default_text
-from eaglebench.plan.suite import suite_names
 from eaglebench.records.flags import flag_of
 
 OPTION_FILE_HELP = (
@@ -32,7 +31,7 @@ OPTION_FILE_HELP = (
 def run_parameters() -> list[click.Parameter]:
     """All parameters of `run`, in the order of its help."""
     return [
-        click.Argument(["suite"], required=False, type=NameType(suite_names)),
+        click.Argument(["suite"], required=False),
         *(_parameter(name, option) for name, option in all_options().items()),
         AliasedOption(
             ["--top-k"],
@@ -64,11 +63,18 @@ def _parameter(name: str, option: Option) -> AliasedOption:
         section=option.section,
         help=_help(name, option),
         hidden=option.is_hidden,
+        metavar=_metavar(option),
         envvar=(variables if option.environment else variables[0])
         if option.in_environment
         else None,
         **_typed(option),
     )
+
+
+def _metavar(option: Option) -> str | None:
+    """The unit of a value, or of each value of a list; None leaves it to click."""
+    is_list = option.unit is not None and option.kind in {"numbers", "names"}
+    return f"{option.unit}[,...]" if is_list else option.unit
 
 
 def _help(name: str, option: Option) -> str:
@@ -96,6 +102,6 @@ def _typed(option: Option) -> dict[str, Any]:
         case "pair":
             return {"type": PairType(), "multiple": True}
         case "text" if option.words:
-            return {"type": NameType(lambda: option.words), **repeated}
+            return {"type": OfferedType(lambda _: option.words), **repeated}
         case _:
             return {"type": {"int": int, "float": float, "text": str}[option.kind], **repeated}

@@ -40,7 +40,7 @@ def _window(knobs: EngineKnobs) -> str:
 
 AXES: dict[str, Axis] = {
     "page_size": Axis(
-        option=Option(section=CACHE, help="Slots a page.", aliases=("--block-size",)),
+        option=Option(section=CACHE, unit="SLOTS", help="Slots a page.", aliases=("--block-size",)),
         least=LEAST["page_size"],
         knob="page_size",
         spell=lambda knobs: f"page{knobs.page_size}",
@@ -49,6 +49,7 @@ AXES: dict[str, Axis] = {
     "chunked_prefill_size": Axis(
         option=Option(
             section=CACHE,
+            unit="TOKENS",
             help="Most prompt tokens a step; -1 is off.",
             default="-1",
             aliases=("--max-num-batched-tokens",),
@@ -63,6 +64,7 @@ AXES: dict[str, Axis] = {
     "sliding_window": Axis(
         option=Option(
             section=CACHE,
+            unit="TOKENS",
             help="What window layers see, the current token included; 0 is all.",
             default="the model's",
             aliases=("--swa",),
@@ -75,6 +77,7 @@ AXES: dict[str, Axis] = {
     "eagle_topk": Axis(
         option=Option(
             section=SPECULATION,
+            unit="BRANCHES",
             help="Branches a level; 1 is a chain.",
             aliases=("--speculative-eagle-topk", "--topk"),
             needs=(DRAFTS,),
@@ -84,6 +87,7 @@ AXES: dict[str, Axis] = {
     "num_steps": Axis(
         option=Option(
             section=SPECULATION,
+            unit="LEVELS",
             help="Levels of a draft.",
             aliases=("--speculative-num-steps", "--steps"),
         ),
@@ -92,6 +96,7 @@ AXES: dict[str, Axis] = {
     "num_draft_tokens": Axis(
         option=Option(
             section=SPECULATION,
+            unit="TOKENS",
             help="Tokens verified together; counts the root.",
             default="auto: steps + 1 in a chain, 1 + steps x top-k in a tree",
             aliases=("--speculative-num-draft-tokens",),
@@ -105,18 +110,19 @@ AXES: dict[str, Axis] = {
     "num_speculative_tokens": Axis(
         option=Option(
             section=SPECULATION,
+            unit="TOKENS",
             help="vLLM's K: a chain of K, the root not counted.",
             aliases=("--num-spec-tokens",),
         ),
         least=0,
     ),
     "preallocation": Axis(
-        option=Option(section=CACHE, help="none, lookahead-blocks or covered."),
+        option=Option(section=CACHE, unit="NAME", help="none, lookahead-blocks or covered."),
         words=PREALLOCATIONS,
         knob="preallocation",
     ),
     "preallocate_tokens": Axis(
-        option=Option(section=CACHE, help="What it aims at.", needs=(PREALLOCATES,)),
+        option=Option(section=CACHE, unit="TOKENS", help="What it aims at.", needs=(PREALLOCATES,)),
         least=LEAST["preallocate_tokens"],
         knob="preallocate_tokens",
         spell=where_unusual(
@@ -127,6 +133,7 @@ AXES: dict[str, Axis] = {
     "eviction_policy": Axis(
         option=Option(
             section=CACHE,
+            unit="NAME",
             help="What goes first when room is short: lru, fifo or lfu.",
             aliases=("--radix-eviction-policy",),
         ),
@@ -138,6 +145,7 @@ AXES: dict[str, Axis] = {
     "parallel": Axis(
         option=Option(
             section=ENGINE,
+            unit="REQUESTS",
             help="Most requests at a time; a list makes a matrix.",
             aliases=("--max-concurrency", "--batch-size"),
         ),

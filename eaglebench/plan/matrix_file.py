@@ -42,6 +42,12 @@ def matrix_path(name: str) -> Path:
     return shipped if is_file(shipped) and not Path(name).exists() else Path(name)
 
 
+def matrix_names() -> list[str]:
+    """Matrices that ship with eaglebench."""
+    folder = shipped_folder() / "matrices"
+    return sorted(each.name.removesuffix(".toml") for each in folder.iterdir())
+
+
 def read_matrix_file(path: Path) -> MatrixSpec:
     """A matrix: `axes`, `zip`, `include`, `exclude`.
 

@@ -61,6 +61,7 @@ class Option:
         aliases: what other tools call it.
         flag: its own name, where that is not made of the field's name.
         short: one letter.
+        unit: what a value is, where `--help` shows it: TOKENS, FILE; of a list, of each value.
         words: what can be chosen; of names and texts, what the shell offers.
         synonyms: other tools' words for these.
         default: what happens unsaid, where the field's default does not tell; "" says nothing.
@@ -82,6 +83,7 @@ class Option:
     aliases: tuple[str, ...] = ()
     flag: str | None = None
     short: str | None = None
+    unit: str | None = None
     words: tuple[str, ...] = ()
     synonyms: tuple[tuple[str, str], ...] = ()
     default: str | None = None
@@ -149,6 +151,7 @@ OUTPUT_DIR = Option(
     help="Where runs are kept.",
     default=DEFAULT_OUTPUT,
     short="-o",
+    unit="FOLDER",
     aliases=("--result-dir", "--artifact-dir", "--outputs-dir"),
     environment=("EAGLEBENCH_DIR",),
     at_resume=True,

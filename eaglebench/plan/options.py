@@ -55,7 +55,9 @@ SWITCHES: dict[str, Option] = {
         help="vLLM's JSON: method, model, num_speculative_tokens, draft_sample_method.",
         kind="object",
     ),
-    "matrix": Option(section=SESSION, help="YAML, TOML or JSON file; or compatibility."),
+    "matrix": Option(
+        section=SESSION, unit="FILE", help="YAML, TOML or JSON file; or compatibility."
+    ),
     "dry_run": Option(
         section=SESSION,
         help="Show cells and an estimate of time; load nothing.",
@@ -64,6 +66,7 @@ SWITCHES: dict[str, Option] = {
     ),
     "resume": Option(
         section=SESSION,
+        unit="RUN",
         help="Go on with a run (id, folder, latest).",
         alone="latest",
         in_environment=False,

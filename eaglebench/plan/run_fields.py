@@ -62,6 +62,7 @@ class EngineFields(BaseModel):
         str,
         Option(
             section=MODELS,
+            unit="NAME",
             help="Target: asset name, folder or Hub id.",
             aliases=("--model-path", "--target-model"),
         ),
@@ -70,6 +71,7 @@ class EngineFields(BaseModel):
         str | None,
         Option(
             section=MODELS,
+            unit="NAME",
             help="EAGLE head; by default the one that belongs to the target.",
             aliases=("--speculative-draft-model-path", "--speculative-draft-model"),
             needs=(DRAFTS,),
@@ -88,6 +90,7 @@ class EngineFields(BaseModel):
         Dtype | None,
         Option(
             section=MODELS,
+            unit="NAME",
             help="float64, float32, bfloat16 or float16.",
             words=get_args(Dtype),
             default="float32 on a CPU, bfloat16 on a GPU",
@@ -96,14 +99,28 @@ class EngineFields(BaseModel):
     ] = None
     device: Annotated[
         str,
-        Option(section=MODELS, help="cpu or cuda.", affects="time"),
+        Option(
+            section=MODELS,
+            unit="NAME",
+            words=("cpu", "cuda"),
+            help="cpu or cuda.",
+            affects="time",
+        ),
     ] = "cpu"
-    attention_backend: Annotated[str, Option(section=MODELS, help="Attention.", affects="time")] = (
-        "auto"
-    )
+    attention_backend: Annotated[
+        str,
+        Option(
+            section=MODELS,
+            unit="NAME",
+            words=("auto", "loop", "padded"),
+            help="How attention is computed: row by row, or rows padded to one batch.",
+            default="auto: loop on a CPU, padded elsewhere",
+            affects="time",
+        ),
+    ] = "auto"
     num_threads: Annotated[
         Positive | None,
-        Option(section=MODELS, help="CPU threads.", kind="int", affects="time"),
+        Option(section=MODELS, unit="THREADS", help="CPU threads.", kind="int", affects="time"),
     ] = None
     trust_remote_code: Annotated[
         bool,
@@ -130,6 +147,7 @@ class EngineFields(BaseModel):
         tuple[int, ...] | None,
         Option(
             section=SPECULATION,
+            unit="ID",
             help="States of the target that feed the head: id k is the one after k layers.",
             kind="numbers",
             default="as its config says",
@@ -140,6 +158,7 @@ class EngineFields(BaseModel):
         tuple[str, ...],
         Option(
             section=CACHE,
+            unit="NAME",
             help="What is compared: radix, force-miss, no-cache, or a fault: unigram, "
             "no-lookahead, kv-reuse, seam-guess.",
             kind="names",
@@ -150,12 +169,13 @@ class EngineFields(BaseModel):
     ] = ("radix", BASELINE_ARM)
     matrix: MatrixSpec = MatrixSpec()
     max_total_tokens: Annotated[
-        Positive, Option(section=ENGINE, help="Slots of the KV pools.", kind="int")
+        Positive, Option(section=ENGINE, unit="SLOTS", help="Slots of the KV pools.", kind="int")
     ] = 16384
     swa_full_tokens_ratio: Annotated[
         Share,
         Option(
             section=ENGINE,
+            unit="SHARE",
             help="Slots of sliding-window layers, as a share of those.",
             kind="float",
         ),
@@ -164,6 +184,7 @@ class EngineFields(BaseModel):
         Positive | None,
         Option(
             section=ENGINE,
+            unit="TOKENS",
             help="Most tokens of a request.",
             kind="int",
             aliases=("--max-model-len",),
@@ -184,6 +205,7 @@ class EngineFields(BaseModel):
         Field(ge=0),
         Option(
             section=SESSION,
+            unit="PASSES",
             help="Passes over a prompt outside the suite.",
             kind="int",
             aliases=("--warmup-requests", "--num-warmups"),
@@ -194,6 +216,7 @@ class EngineFields(BaseModel):
         str | None,
         Option(
             section=SESSION,
+            unit="RUN|FILE",
             help="Run or JSON Lines file whose tokens are taken as the target's choices.",
         ),
     ] = None
@@ -219,6 +242,7 @@ class EngineFields(BaseModel):
         str,
         Option(
             section=SESSION,
+            unit="LEAST[:MOST]",
             help="Passes over the questions, LEAST:MOST; times need 8.",
             aliases=("--pairs", "--num-runs", "--repeat", "--rounds"),
             environment=("EAGLEBENCH_PAIRS",),
@@ -229,6 +253,7 @@ class EngineFields(BaseModel):
         float,
         Option(
             section=SESSION,
+            unit="SHARE",
             help="Half-width to stop at, of two such runs' throughput ratios held together.",
             aliases=("--convergence-threshold",),
             default="1%",
@@ -238,7 +263,9 @@ class EngineFields(BaseModel):
     ] = 0.01
     experiment_name: Annotated[
         str | None,
-        Option(section=OUTPUT, help="Part of the run's id.", short="-e", affects="nothing"),
+        Option(
+            section=OUTPUT, unit="NAME", help="Part of the run's id.", short="-e", affects="nothing"
+        ),
     ] = None
     labels: Annotated[
         dict[str, str],
@@ -262,6 +289,7 @@ class QuestionFields(BaseModel):
         Positive | None,
         Option(
             section=QUESTIONS,
+            unit="QUESTIONS",
             help="Most questions.",
             kind="int",
             short="-n",
@@ -273,6 +301,7 @@ class QuestionFields(BaseModel):
         str | None,
         Option(
             section=QUESTIONS,
+            unit="FILE",
             help="JSON Lines or a JSON array (MT-Bench's shape, messages, ShareGPT, one prompt each), "
             "or hf:OWNER/NAME@SPLIT, instead of the suite's.",
             aliases=("--dataset-path", "--dataset"),
@@ -292,6 +321,7 @@ class QuestionFields(BaseModel):
         Positive,
         Option(
             section=QUESTIONS,
+            unit="TOKENS",
             help="Most tokens of an answer.",
             kind="int",
             aliases=("--max-tokens", "--output-len"),
@@ -331,13 +361,24 @@ class QuestionFields(BaseModel):
     ] = 0.0
     top_p: Annotated[
         Share,
-        Option(section=SAMPLING, help="Draw among the likeliest.", kind="float", needs=(DRAWS,)),
+        Option(
+            section=SAMPLING,
+            unit="SHARE",
+            help="Draw among the likeliest.",
+            kind="float",
+            needs=(DRAWS,),
+        ),
     ] = 1.0
     sampling_top_k: Annotated[
         int,
         Field(ge=0),
         Option(
-            section=SAMPLING, help="Draw among so many.", kind="int", default="all", needs=(DRAWS,)
+            section=SAMPLING,
+            unit="TOKENS",
+            help="Draw among so many.",
+            kind="int",
+            default="all",
+            needs=(DRAWS,),
         ),
     ] = 0
     sampling_rule: Annotated[
@@ -357,6 +398,7 @@ class QuestionFields(BaseModel):
         Share,
         Option(
             section=SAMPLING,
+            unit="SHARE",
             help="Accept a draft that is at least so likely; below 1 lossy.",
             kind="float",
             aliases=("--speculative-accept-threshold-single",),
@@ -367,6 +409,7 @@ class QuestionFields(BaseModel):
         Share,
         Option(
             section=SAMPLING,
+            unit="SHARE",
             help="Divide a draft's chance by this; below 1 lossy.",
             kind="float",
             aliases=("--speculative-accept-threshold-acc",),

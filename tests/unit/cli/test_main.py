@@ -135,7 +135,7 @@ def test_closed_pipe_is_quiet() -> None:
 @pytest.mark.parametrize(
     ("words", "begun", "offered"),
     [
-        (["run"], "ti", ["tiny"]),
+        (["run"], "ti", ["ti", "tiny"]),
         (["run", "--arms"], "radix,f", ["radix,force-miss"]),
         (["run", "--preallocation"], "l", ["lookahead-blocks"]),
         (["run", "--dtype"], "b", ["bfloat16"]),

@@ -1,7 +1,7 @@
 """What an option is: said once, and carried from there to flags, help, cells, records and verdicts.
 
 The options of a run stand beside the values they set: those of the configuration with its fields
-(`run_fields.py`), axes of the matrix in `axes.py`, switches that set nothing in `options.py`.
+(`run_fields.py`, `question_fields.py`), axes of the matrix in `axes.py`, switches that set nothing in `options.py`.
 """
 
 from collections.abc import Callable, Mapping

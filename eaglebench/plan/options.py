@@ -18,8 +18,8 @@ from eaglebench.plan.option import (
     Need,
     Option,
 )
+from eaglebench.plan.question_fields import DRAWS_DRAFTS
 from eaglebench.plan.run_config import RunConfig, under_present_names
-from eaglebench.plan.run_fields import DRAWS_DRAFTS
 from eaglebench.records.flags import flag_of, name_of
 from eaglebench.records.knobs import BASELINE_ARM, EngineKnobs
 

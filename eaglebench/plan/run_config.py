@@ -9,7 +9,8 @@ from eaglebench.errors import UsageError
 from eaglebench.plan.explain import explain_validation
 from eaglebench.plan.matrix import Limits
 from eaglebench.plan.passes import PassRange, parse_share
-from eaglebench.plan.run_fields import EngineFields, QuestionFields
+from eaglebench.plan.question_fields import QuestionFields
+from eaglebench.plan.run_fields import EngineFields
 from eaglebench.records.flags import flag_of
 from eaglebench.records.knobs import ARMS, base_arm
 

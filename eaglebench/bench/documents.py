@@ -26,6 +26,7 @@ from eaglebench.report.notes import (
 )
 from eaglebench.report.rows import Row, make_rows
 from eaglebench.stats.cells import compare_cells
+from eaglebench.stats.groups import make_groups
 from eaglebench.stats.sweep import make_sweeps
 from eaglebench.stats.tau import Tau
 from eaglebench.stats.trust import doubts_of
@@ -100,6 +101,7 @@ def load_document(folder: RunFolder) -> ReportDocument:
         doubts=tuple(doubts),
         sweeps=tuple(make_sweeps(run.turns, run.blocks)),
         cells=tuple(cells),
+        groups=tuple(make_groups(run.turns)),
     )
 
 

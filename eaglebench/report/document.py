@@ -7,6 +7,7 @@ from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Judgement, Verdict
 from eaglebench.report.rows import Row
 from eaglebench.stats.cells import CellDifference
+from eaglebench.stats.groups import Group
 from eaglebench.stats.sweep import Sweep
 
 
@@ -22,6 +23,7 @@ class ReportDocument:
         doubts: why a part of it can't be trusted, or what to know before trusting it.
         sweeps: cells that differ in the draft shape alone.
         cells: cells against earlier cells, in the same arm.
+        groups: turns by category and by number.
     """
 
     run: MeasuredRun
@@ -31,6 +33,7 @@ class ReportDocument:
     sweeps: tuple[Sweep, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     cells: tuple[CellDifference, ...] = ()
+    groups: tuple[Group, ...] = ()
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:

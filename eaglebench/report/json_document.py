@@ -12,6 +12,7 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
 from eaglebench.stats.cells import CellDifference
 from eaglebench.stats.difference import Difference
+from eaglebench.stats.groups import Group
 from eaglebench.stats.sweep import Sweep
 from eaglebench.stats.tau import Tau
 
@@ -29,6 +30,7 @@ def render_json(document: ReportDocument) -> str:
             "rows": [_row(row) for row in document.rows],
             "differences": _differences(document.rows),
             "cells": [_cell(each) for each in document.cells],
+            "groups": [_group(group) for group in document.groups],
             "sweeps": [_sweep(sweep) for sweep in document.sweeps],
             "judgement": {
                 "verdict": judgement.verdict,
@@ -112,6 +114,25 @@ def _cell(found: CellDifference) -> dict[str, Any]:
         "common_drafts": found.drafts.num_common,
         "turns_left_out": found.num_left_out,
         **difference_document(found.difference),
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    """Turns of one category, or of one number, in every cell and arm."""
+    return {
+        "kind": group.kind,
+        "name": group.name,
+        "turns": group.num_turns,
+        "counts": [
+            {
+                "cell_id": cell_id,
+                "arm": arm,
+                "emitted": counts.emitted,
+                "verify_steps": counts.verify_steps,
+                "acceptance_length": counts.acceptance_length,
+            }
+            for (cell_id, arm), counts in group.counts.items()
+        ],
     }
 
 

@@ -11,6 +11,7 @@ from eaglebench.report.answer import headline, headline_words
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import markdown_text, one_line
+from eaglebench.report.group_table import GROUPS
 from eaglebench.report.markdown import bullets, pipe_table
 from eaglebench.report.matrix_table import MATRIX as MATRIX_TABLE
 from eaglebench.report.phrases import (
@@ -141,8 +142,8 @@ def _folded(document: ReportDocument, notes: str) -> Iterator[str]:
     names, _ = short_names(list(by_cell(rows)))
     short = dict(zip(by_cell(rows), names, strict=True))
     for table in wider_tables(document):
-        if table.name == MATRIX_TABLE:
-            continue  # it stands open
+        if table.name in {MATRIX_TABLE, GROUPS}:
+            continue  # the one stands open, the other in the report
         yield _fold(table.title, [_tight(pipe_table(table, FOLDED_ROWS)), *_cut_rows(table)])
     speeds = [replace(row, cell_id=short[row.cell_id]) for row in rows]
     yield _fold("Times", [_tight(pipe_table(runs_table(speeds, *FOLDED_COLUMNS)))])
@@ -185,7 +186,7 @@ def _tight(table: str) -> str:
 def _tables(document: ReportDocument) -> list[str]:
     """Draft shapes, allocation and faults, as far as the run has them."""
     parts = []
-    tables = wider_tables(document)
+    tables = [table for table in wider_tables(document) if table.name != GROUPS]
     for table in tables[:SHOWN_TABLES]:
         parts += [f"**{markdown_text(table.title)}**", pipe_table(table, SHOWN_ROWS)]
         parts.append(bullets(_more(table.remarks, len(table.rows) - SHOWN_ROWS, "rows")))

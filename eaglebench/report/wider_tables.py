@@ -9,6 +9,7 @@ from eaglebench.report.cell_names import CellNames
 from eaglebench.report.cell_tables import cells_table
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.fault_table import fault_table
+from eaglebench.report.group_table import group_table
 from eaglebench.report.matrix_table import matrix_table
 from eaglebench.report.row_tables import RUN_COLUMNS
 from eaglebench.report.rows import Row
@@ -29,6 +30,7 @@ def wider_tables(document: ReportDocument) -> list[Table]:
         *sweep_tables(document.sweeps),
         cells_table(document),
         allocation_table(document.rows),
+        group_table(document),
         fault_table(document),
     ]
     return [table for table in found if table is not None]

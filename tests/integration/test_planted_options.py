@@ -21,7 +21,7 @@ OPTION = """
         Option(section=QUESTIONS, help="Planted help.", aliases=("--planted-alias",)),
     ] = None
     harmless_colour: Annotated[
-        str | None, Option(section=OUTPUT, help="Planted colour.", affects="nothing")
+        str | None, Option(section=QUESTIONS, help="Planted colour.", affects="nothing")
     ] = None
 """
 AXIS = """
@@ -34,7 +34,7 @@ AXIS = """
 """
 PLANTS = (
     (
-        "plan/run_fields.py",
+        "plan/question_fields.py",
         "\n    num_questions: Annotated[",
         f"{OPTION}\n    num_questions: Annotated[",
     ),

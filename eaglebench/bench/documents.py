@@ -22,6 +22,7 @@ from eaglebench.report.notes import (
     run_notes,
     sampling_notes,
     text_notes,
+    time_notes,
     window_notes,
 )
 from eaglebench.report.rows import Row, make_rows
@@ -117,6 +118,7 @@ def notes_of(folder: RunFolder, run: MeasuredRun, rows: Sequence[Row]) -> list[s
     notes += pressure_notes(run.turns)
     notes += precision_notes(rows, str(run.models.get("dtype")))
     notes += occupancy_notes(rows, run.blocks)
+    notes += time_notes(rows, run.turns)
     notes += context_notes(run.turns)
     notes += head_notes(run.models, run.turns)
     notes += text_notes(run.models, run.turns)

@@ -76,6 +76,28 @@ def precision_notes(rows: Sequence[Row], dtype: str) -> list[str]:
     return [note]
 
 
+def time_notes(
+    rows: Sequence[Row], turns: Sequence[MeasuredTurn], least: float = 0.05
+) -> list[str]:
+    """What the split of the throughput passes over: steps that prefill and verify, donors' turns."""
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        if row.speed is not None and row.speed.mixed_share >= least:
+            cells.setdefault(row.cell_id, []).append(f"{row.arm} {row.speed.mixed_share:.0%}")
+    notes = [
+        f"{cell_id}: steps that prefilled and verified at once took {', '.join(arms)} of the time; "
+        "no step rate and no decode share counts them"
+        for cell_id, arms in cells.items()
+    ]
+    donors = {(t.question_id, t.turn) for t in turns if not t.is_measured}
+    if donors:
+        notes.append(
+            f"token/s and splits count {several(len(donors), 'turn')} that only prepared others; "
+            "lengths and counters leave them out"
+        )
+    return notes
+
+
 def occupancy_notes(rows: Sequence[Row], blocks: Sequence[MeasuredBlock]) -> list[str]:
     """How full batches were, a line a cell; cells that run one request at a time have none."""
     sizes = {block.cell_id: block.parallel for block in blocks}

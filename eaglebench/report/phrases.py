@@ -47,6 +47,8 @@ Value = str | float | Interval | Sequence[float] | None
 
 NO_VALUE = "-"
 UNKNOWN = "n/a"
+ABOUT = "~"
+"""In front of what one pass says, which has no interval."""
 SEEN = "seen"
 SEEN_IN_DRAFTS = "seen in drafts alone"
 UNSEEN = "not seen"
@@ -129,6 +131,16 @@ def paste_lines(rows: Sequence[Row]) -> list[str]:
         f"{cell_text(row.counts.al_sglang, 'brief')}"
         for name, row in zip(names, rows, strict=True)
     ]
+
+
+def three_lengths(row: Row) -> str:
+    """The three acceptance lengths of a cell and arm, each by its name; cut tokens are in none."""
+    counts = row.counts
+    return (
+        f"{row.arm}: acceptance length {cell_text(counts.acceptance_length, 'ratio')}, al_sglang "
+        f"{cell_text(counts.al_sglang, 'ratio')} (in the lines to paste), al_vllm "
+        f"{cell_text(counts.al_vllm, 'ratio')} (1 + the shares by position, cut tokens counted)"
+    )
 
 
 def finding_text(finding: Finding) -> str:
@@ -241,23 +253,49 @@ def advice_text(noise: Noise) -> str:
 
 
 def throughput_text(difference: Difference) -> str:
-    """The change of the throughput, with its interval where there were passes to make one from."""
-    ratio = difference.ratio
-    if ratio is None:
-        shown = cell_text(difference.throughput, "change")
-        return shown if shown == NO_VALUE else f"{shown} (no pairs of passes, no interval)"
-    shown = cell_text(Interval(ratio.change, ratio.half_width), "change")
-    is_bare = ratio.half_width is None or not isfinite(ratio.half_width)
-    return f"{shown} ({several(ratio.passes, 'pass')}{', no interval' * is_bare})"
+    """The change of the throughput over paired passes; one pass is marked as no more than that."""
+    ratio, shown = difference.ratio, speed_text(difference, is_short=False)
+    if shown == NO_VALUE:
+        return shown
+    return f"{shown} ({'no pairs of passes' if ratio is None else several(ratio.passes, 'pass')})"
+
+
+def speed_text(difference: Difference, *, is_short: bool = True) -> str:
+    """The same where there is little room: `+1.2% +- 0.8%`, or `~+7.3%` without an interval."""
+    form, ratio = "short change" if is_short else "change", difference.ratio
+    if ratio is not None and _has_interval(ratio):
+        return cell_text(Interval(ratio.change, ratio.half_width), form)
+    change = difference.throughput if ratio is None else ratio.change
+    shown = cell_text(change, form)
+    return shown if shown == NO_VALUE else f"{ABOUT}{shown}"
 
 
 def split_text(difference: Difference) -> str | None:
-    """Where the change of the throughput came from; None where a factor was not measured."""
+    """Where the change of the throughput came from, as far as it is known.
+
+    None where a factor was not measured, and where passes don't tell the ratio from 1: its parts
+    would be noise. Of one pass each noisy part is marked.
+    """
+    ratio = difference.ratio
     if difference.log_ratio is None:
         return None
+    is_known = ratio is not None and _has_interval(ratio)
+    if is_known and ratio is not None and abs(ratio.log_ratio) <= (ratio.half_width or 0.0):
+        return None
+    about = "" if is_known else ABOUT
     parts = [sum(difference.log_ratio), *difference.log_ratio]
     whole, acceptance, rate, share = (cell_text(expm1(part), "short change") for part in parts)
-    return f"throughput {whole} = acceptance {acceptance} x step rate {rate} x decode share {share}"
+    end = (
+        "" if is_known else f" ({several(ratio.passes, 'pass') if ratio else 'no pairs of passes'})"
+    )
+    return (
+        f"throughput {about}{whole} = acceptance {acceptance} x step rate {about}{rate} x decode "
+        f"share {about}{share}{end}"
+    )
+
+
+def _has_interval(ratio: RatioEstimate) -> bool:
+    return ratio.half_width is not None and isfinite(ratio.half_width)
 
 
 def workload_text(document: ReportDocument) -> str:

@@ -24,6 +24,7 @@ from eaglebench.report.explained_turn import (
 from eaglebench.report.judgement_table import telling, verdicts_table
 from eaglebench.report.matrix_table import MATRIX
 from eaglebench.report.phrases import (
+    ABOUT,
     BY_POSITION,
     LENGTH,
     NO_VALUE,
@@ -35,7 +36,9 @@ from eaglebench.report.phrases import (
     parting_text,
     passes_text,
     paste_lines,
+    speed_text,
     split_text,
+    three_lengths,
     verdict_counts,
 )
 from eaglebench.report.reading_table import TokenText, reading_table
@@ -73,6 +76,8 @@ def render_run(document: ReportDocument, console: Console, *, title: str) -> Non
     _draw(_cells_and_arms(rows, title, is_wide=is_wide), console)
     console.print(Text(f"{LENGTH}; {BY_POSITION}", style="dim"))
     is_alone = len(by_cell(rows)) < 2
+    for row in rows[:1] if is_alone else ():
+        console.print(Text(three_lengths(row), style="dim"))
     for row, difference, _ in held_rows(rows):
         if is_alone or _is_telling(row, difference):
             _print_difference(row, difference, console)
@@ -194,8 +199,7 @@ def _against(row: Row) -> str:
     found = row.difference
     if found is None:
         return NO_VALUE
-    length, speed = (found.acceptance, "change"), (found.throughput, "short change")
-    return f"{cell_text(*length)}, {cell_text(*speed)}"
+    return f"{cell_text(found.acceptance, 'change')}, {speed_text(found)}"
 
 
 def _draw(shown: Table, console: Console, *, marked: object = None) -> None:
@@ -229,7 +233,7 @@ def _print_difference(row: Row, difference: Difference, console: Console) -> Non
     """Who is the same, who parted, and where the throughput went."""
     console.print(Text(difference_text(row, difference)))
     for line in filter(None, (split_text(difference), passes_text(difference.ratio))):
-        console.print(Text(f"  {line}"))
+        console.print(Text(f"  {line}", style="dim" if ABOUT in line else ""))
     faults = [p for p in difference.pairs if p.kind in {"draft-state", "target-state"}]
     ties = [p for p in difference.pairs if p.kind == "near-tie"]
     for pair in (faults + ties)[:SHOWN_PAIRS]:

@@ -54,6 +54,17 @@ def test_of_several_cells_the_cells_stand_across(tmp_path: Path) -> None:
     assert table.title.startswith("Acceptance length by category and turn (radix, ")
 
 
+def test_many_cells_stand_down(tmp_path: Path) -> None:
+    """More columns than a screen has would be cut."""
+    cells = [make_cell(page_size=size) for size in (1, 2, 4, 8, 16)]
+    table = group_table(make_grouped(tmp_path, cells=cells))
+
+    assert table is not None
+    assert [row[0] for row in table.rows] == ["page1", "page2", "page4", "page8", "page16"]
+    heads = ["cell", "category writing", "category maths", "turn 1", "turn 2"]
+    assert [c.heading for c in table.columns] == heads
+
+
 def test_one_category_and_one_turn_need_no_table(tmp_path: Path) -> None:
     """It would say what the run's table says."""
     assert group_table(make_grouped(tmp_path, is_one=True)) is None

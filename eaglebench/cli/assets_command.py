@@ -12,6 +12,7 @@ from eaglebench.cli.console import stdout_console
 from eaglebench.cli.effects import StatedCommand, always
 from eaglebench.cli.progress_display import download_display
 from eaglebench.errors import AssetError, UsageError
+from eaglebench.records.words import sized
 
 ASSET_NAME = click.Choice(tuple(CATALOG))
 
@@ -114,7 +115,7 @@ def _state(wanted: Asset) -> str:
 
 
 def _size(wanted: Asset) -> str:
-    """Megabytes here, or megabytes to download."""
+    """What it takes here, or what is to be downloaded."""
     found = wanted.path
     if found.is_dir():
         size = sum(p.stat().st_size for p in found.iterdir() if p.is_file())
@@ -124,4 +125,4 @@ def _size(wanted: Asset) -> str:
         size = wanted.wheel.wheel_bytes
     else:
         return ""
-    return f"{size / 1e6:.1f} MB"
+    return sized(size)

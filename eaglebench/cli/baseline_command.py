@@ -8,6 +8,7 @@ import click
 from eaglebench.cli.effects import StatedCommand, always, without
 from eaglebench.cli.output_dir import output_dir_option
 from eaglebench.records.flags import in_folder
+from eaglebench.records.words import counted, sized
 
 if TYPE_CHECKING:
     from eaglebench.bench.baseline import Allowed
@@ -196,4 +197,5 @@ def _write(
     path, made = save_baseline(
         Path(output_dir), name, folder, reason, allowed, runs=runs, notice=notice
     )
-    click.echo(f"{path}: {len(made.arms)} cells and arms, {path.stat().st_size} bytes")
+    size = sized(path.stat().st_size)
+    click.echo(f"{path}: {counted(len(made.arms), 'pair')} of cell and arm, {size}")

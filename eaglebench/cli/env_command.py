@@ -5,6 +5,9 @@ import json
 import click
 
 from eaglebench.cli.effects import StatedCommand, always
+from eaglebench.records.words import sized
+
+_SIZE = "_bytes"
 
 
 @click.command(cls=StatedCommand, needs=always("form"))
@@ -24,5 +27,11 @@ def env(form: str) -> None:
     table = Table("class", "fact", "value")
     for kind, values in facts.items():
         for name, value in values.items():
-            table.add_row(kind, name, str(value))
+            table.add_row(kind, name.removesuffix(_SIZE), _shown(name, value))
     stdout_console().print(table)
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return "-"
+    return sized(value) if name.endswith(_SIZE) and isinstance(value, int) else str(value)

@@ -43,7 +43,7 @@ def list_runs(output_dir: str, form: str) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("run", no_wrap=True)
     table.add_column("what", overflow="fold")
-    table.add_column("length")
+    table.add_column("accept. length")
     table.add_column("token/s")
     table.add_column("status")
     for run in runs:

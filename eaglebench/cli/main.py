@@ -14,7 +14,7 @@ import click
 from eaglebench.cli.exit_codes import CRASH, INTERRUPTED, PASS, VerdictStatus, exit_code
 from eaglebench.cli.lazy_group import LazyGroup
 from eaglebench.cli.streams import guard_streams, unshown
-from eaglebench.errors import EaglebenchError, InvariantError, StorageError
+from eaglebench.errors import EaglebenchError, InvariantError, StorageError, UsageError
 from eaglebench.files import why
 
 COMMANDS = {
@@ -69,8 +69,11 @@ class MainGroup(LazyGroup):
         except EaglebenchError as error:
             _complain(error)
             return exit_code(error)
-        except click.ClickException as error:
+        except click.exceptions.NoArgsIsHelpError as error:
             error.show()
+            return error.exit_code
+        except click.ClickException as error:
+            _complain(_in_our_words(error))
             return error.exit_code
         except click.Abort:
             click.echo("interrupted", err=True)
@@ -82,6 +85,14 @@ class MainGroup(LazyGroup):
             _complain(failed)
             return exit_code(failed)
         return _shown(result)
+
+
+def _in_our_words(error: click.ClickException) -> EaglebenchError:
+    """What click found wrong, told as everything else that is wrong."""
+    words = error.format_message().rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"{context.command_path} --help" if context is not None else None
+    return UsageError(f"{words[:1].lower()}{words[1:]}", hint=hint)
 
 
 def _shown(result: object) -> int:

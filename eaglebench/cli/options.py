@@ -34,6 +34,10 @@ class AliasedOption(click.Option):
         self.aliases = tuple(aliases)
         self.section = section
 
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """How an error calls it: by its own name."""
+        return f"'{max((name for name in self.opts if name not in self.aliases), key=len)}'"
+
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The line in `--help`, without aliases."""
         all_names, all_secondary = self.opts, self.secondary_opts

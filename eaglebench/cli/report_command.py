@@ -7,6 +7,7 @@ import click
 from eaglebench.cli.effects import StatedCommand, always, beside
 from eaglebench.cli.exit_codes import shown_code
 from eaglebench.cli.output_dir import output_dir_option
+from eaglebench.records.words import sized
 from eaglebench.report.formats import FORMATS, render
 
 
@@ -56,5 +57,5 @@ def report(
     path = to or opened.path / "report.html"
     make_folder(path.parent)
     write_text(path, text)
-    notice(f"{path}: {path.stat().st_size} bytes")
+    notice(f"{path}: {sized(path.stat().st_size)}")
     return shown_code(document.doubts, document.places)

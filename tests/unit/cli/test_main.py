@@ -1,5 +1,6 @@
 """The outermost command: speed of help, errors, statuses, aliases."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -159,3 +160,43 @@ def test_the_page_of_matrix_files_can_be_run(tmp_path: Path) -> None:
     assert all(axis in page for axis in AXES)
     assert (status, err) == (0, "")
     assert out.startswith("6 cells:")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("run tiny --nope", "no such option '--nope'"),
+        ("run tiny --page-size x", "invalid value for '--page-size': 'x' is not a whole number"),
+        ("show a b", "got unexpected extra argument (b)"),
+        ("explain", "missing argument 'RUN'"),
+        ("nope", "no command is called 'nope'"),
+        ("run tiny --model nope", "there is no asset, folder or Hub id 'nope'"),
+    ],
+)
+def test_all_errors_look_alike(line: str, words: str) -> None:
+    """One line of what is wrong, one of what to try, whoever found it."""
+    status, out, err = invoke(*line.split())
+
+    first, second = err.splitlines()
+    assert (status, out) == (2, "")
+    assert first.startswith(f"error: {words}")
+    assert second.startswith("  try: ")
+
+
+def test_a_command_without_words_is_helped() -> None:
+    """That is no error to be told as one."""
+    for words in ((), ("help",), ("baseline",)):
+        _, out, err = invoke(*words)
+        assert (out + err).startswith("Usage: ")
+
+
+def test_sizes_and_what_is_not_known_are_for_people() -> None:
+    """Neither `None` nor 25276059648, nor 0.0 MB of a file that is there."""
+    out = invoke("env")[1]
+    assets = invoke("assets", "list")[1]
+
+    assert "None" not in out
+    assert re.search(r"memory .*\d+\.\d [MG]B", out)
+    assert "memory_bytes" not in out
+    assert " 0.0 MB" not in assets
+    assert re.search(r"tiny-questions .* \d\.\d kB", assets)

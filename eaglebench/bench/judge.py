@@ -14,6 +14,7 @@ from eaglebench.plan.run_config import option_defaults
 from eaglebench.records.snapshot import Snapshot
 from eaglebench.records.verdict import Judgement
 from eaglebench.report.document import ReportDocument
+from eaglebench.stats.against import against_baseline
 from eaglebench.stats.snapshot import make_snapshot
 from eaglebench.store.baseline import find_baseline, read_baseline
 from eaglebench.store.run_folder import RunFolder
@@ -45,8 +46,11 @@ def judge_folder(
     candidate, baseline = with_every_option(candidate), with_every_option(baseline)
     judgement = judge(candidate, baseline, policy, inside)
     judgement = _under_own_names(judgement, renamed)
+    own_names = {theirs: mine for mine, theirs in renamed.items()}
     return replace(
-        document, judgement=with_findings(judgement, judge_cells(document.cells, renamed))
+        document,
+        judgement=with_findings(judgement, judge_cells(document.cells, renamed)),
+        against=tuple(against_baseline(candidate, baseline, own_names)),
     )
 
 

@@ -10,6 +10,7 @@ from eaglebench.records.measured import MeasuredTurn
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.rows import Row
 from eaglebench.report.sweep_tables import shape_text
+from eaglebench.stats.against import ArmAgainst
 from eaglebench.stats.sweep import Sweep
 
 MAX_ROWS = 2000
@@ -23,7 +24,10 @@ Totals = Mapping[tuple[str, str], Mapping[str, Sequence[int]]]
 
 
 def chart_data(
-    turns: Sequence[MeasuredTurn], rows: Sequence[Row], sweeps: Sequence[Sweep] = ()
+    turns: Sequence[MeasuredTurn],
+    rows: Sequence[Row],
+    sweeps: Sequence[Sweep] = (),
+    against: Sequence[ArmAgainst] = (),
 ) -> dict[str, Any]:
     """Everything the charts need; what was cut is counted in `left_out`.
 
@@ -40,12 +44,14 @@ def chart_data(
     short, shared = short_names(cells)
     steps = _accepted(chosen)
     questions, asked, num_cut = _questions(chosen, cells, arms)
+    _add_baseline(asked, against, questions, cells, arms)
     return {
         "cells": cells,
         "short": short,
         "shared": shared,
         "arms": arms,
         "baseline": BASELINE_ARM,
+        "held": bool(against),
         "rows": [{**place(row), **_row(row, steps)} for row in drawn],
         "splits": [
             {**place(row), "o": held.against, "l": [_rounded(part) for part in held.log_ratio]}
@@ -120,6 +126,21 @@ def _questions(
             }
         )
     return list(numbers), asked, num_cut
+
+
+def _add_baseline(
+    asked: list[dict[str, Any]],
+    against: Sequence[ArmAgainst],
+    questions: Sequence[str],
+    cells: Sequence[str],
+    arms: Sequence[str],
+) -> None:
+    """The baseline's tokens and steps of the same questions, arm by arm, where there is one."""
+    sides = {(each.cell_id, each.arm): each.questions for each in against}
+    for cell, shown in zip(cells, asked, strict=True):
+        if against:
+            names = [questions[number] for number in shown["q"]]
+            shown["b"] = [_flat(sides.get((cell, arm), {}), names) for arm in arms]
 
 
 def _totals(turns: Sequence[MeasuredTurn]) -> Totals:

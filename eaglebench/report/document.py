@@ -6,6 +6,7 @@ from eaglebench.records.doubt import Doubt
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Judgement, Verdict
 from eaglebench.report.rows import Row
+from eaglebench.stats.against import ArmAgainst
 from eaglebench.stats.cells import CellDifference
 from eaglebench.stats.groups import Group
 from eaglebench.stats.sweep import Sweep
@@ -24,6 +25,7 @@ class ReportDocument:
         sweeps: cells that differ in the draft shape alone.
         cells: cells against earlier cells, in the same arm.
         groups: turns by category and by number.
+        against: arms beside those of the baseline, where there is one.
     """
 
     run: MeasuredRun
@@ -34,6 +36,7 @@ class ReportDocument:
     doubts: tuple[Doubt, ...] = ()
     cells: tuple[CellDifference, ...] = ()
     groups: tuple[Group, ...] = ()
+    against: tuple[ArmAgainst, ...] = ()
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:

@@ -85,7 +85,7 @@ def _content(document: ReportDocument) -> dict[str, Any]:
             "verdict": [name for name in BY_WEIGHT if judgement.with_verdict(name)],
             "kind": [kind for kind in KINDS if any(row[place] == kind for row in partings.rows)],
         },
-        "charts": chart_data(run.turns, rows, document.sweeps),
+        "charts": chart_data(run.turns, rows, document.sweeps, document.against),
         "plotly": _plotly(),
     }
 

@@ -8,6 +8,7 @@ from functools import partial
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.verdict import BY_WEIGHT
 from eaglebench.report.answer import headline, headline_words
+from eaglebench.report.baseline_table import BASELINE, baseline_table
 from eaglebench.report.cell_names import short_names
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.escaping import markdown_text, one_line
@@ -96,6 +97,9 @@ def _cell(document: ReportDocument) -> list[str]:
     rows = document.rows
     if not rows:
         return []
+    against = baseline_table(document)
+    if against is not None:  # the verdict is on this, so numbers against another arm step back
+        return [pipe_table(against), bullets(_splits(rows))]
     return [pipe_table(judged_table(document, rows, *SHOWN_COLUMNS)), bullets(_splits(rows))]
 
 
@@ -112,7 +116,8 @@ def _matrix(document: ReportDocument) -> list[str]:
         *(Column(arm, partial(_matrix_cell, document, cells, arm)) for arm in arms),
     ]
     table = make_table(columns, [cell_id for cell_id in cells if cell_id in shown])
-    parts = [_tight(pipe_table(table)), f"{MATRIX}{f' ({shared})' if shared else ''}"]
+    legend = MATRIX.replace(BASELINE_ARM, "the baseline") if document.against else MATRIX
+    parts = [_tight(pipe_table(table)), f"{legend}{f' ({shared})' if shared else ''}"]
     if len(cells) > SHOWN_CELLS:
         hidden = len(cells) - SHOWN_CELLS
         parts.append(f"{hidden} more cells, with no heavier verdict: see the report.")
@@ -128,6 +133,9 @@ def _matrix_cell(
         return None
     verdict = document.verdict_on(row)
     change = row.difference.acceptance if row.difference is not None else None
+    if document.against:
+        place = (cell_id, arm)
+        change = next((a.change for a in document.against if (a.cell_id, a.arm) == place), None)
     words = [
         cell_text(row.counts.acceptance_length, "ratio"),
         *([cell_text(change, "change")] if change is not None else []),
@@ -186,7 +194,7 @@ def _tight(table: str) -> str:
 def _tables(document: ReportDocument) -> list[str]:
     """Draft shapes, allocation and faults, as far as the run has them."""
     parts = []
-    tables = [table for table in wider_tables(document) if table.name != GROUPS]
+    tables = [table for table in wider_tables(document) if table.name not in {GROUPS, BASELINE}]
     for table in tables[:SHOWN_TABLES]:
         parts += [f"**{markdown_text(table.title)}**", pipe_table(table, SHOWN_ROWS)]
         parts.append(bullets(_more(table.remarks, len(table.rows) - SHOWN_ROWS, "rows")))

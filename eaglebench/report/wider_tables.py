@@ -5,6 +5,7 @@ from functools import partial
 
 from eaglebench.records.counters import share
 from eaglebench.records.knobs import EngineKnobs
+from eaglebench.report.baseline_table import baseline_table
 from eaglebench.report.cell_names import CellNames
 from eaglebench.report.cell_tables import cells_table
 from eaglebench.report.document import ReportDocument
@@ -26,6 +27,7 @@ RETURNED = (
 def wider_tables(document: ReportDocument) -> list[Table]:
     """The matrix, draft shapes, cells against cells, allocation, faults, as far as a run has them."""
     found = [
+        baseline_table(document),
         matrix_table(document),
         *sweep_tables(document.sweeps),
         cells_table(document),

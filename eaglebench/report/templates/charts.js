@@ -83,6 +83,7 @@ const startCharts = () => {
   const controls = (name) => document.querySelector(`[data-controls="${name}"]`);
   const others = data.arms.map((name, arm) => [arm, name]).filter(([, name]) => name !== data.baseline);
   const baseline = data.arms.indexOf(data.baseline);
+  const heldAgainst = data.held ? "the baseline" : data.baseline;
 
   const rowsOf = (cell) => data.rows.filter((row) => row.c === cell);
   const cellChoice = addSelect(
@@ -90,7 +91,7 @@ const startCharts = () => {
     data.cells.map((name, cell) => [cell, name]), () => drawCell(),
   );
   const armChoice = addSelect(
-    controls("questions"), `arm against ${data.baseline}`, others, () => drawQuestions(),
+    controls("questions"), `arm against ${heldAgainst}`, others, () => drawQuestions(),
   );
   const measureChoice = addSelect(
     controls("matrix"), "show",
@@ -139,10 +140,11 @@ const startCharts = () => {
   };
 
   const pairsOf = (cell, arm) => {
-    const { q, y } = data.asked[cell];
-    const length = (side, index) => (y[side][2 * index + 1] ? y[side][2 * index] / y[side][2 * index + 1] : null);
+    const { q, y, b } = data.asked[cell];
+    const length = (side, index) => (side[2 * index + 1] ? side[2 * index] / side[2 * index + 1] : null);
+    const other = b ? b[arm] : y[baseline];
     return q
-      .map((question, index) => ({ question, mine: length(arm, index), theirs: length(baseline, index) }))
+      .map((question, index) => ({ question, mine: length(y[arm], index), theirs: length(other, index) }))
       .filter(({ mine, theirs }) => mine !== null && theirs !== null)
       .sort((a, b) => a.mine - a.theirs - (b.mine - b.theirs) || a.question - b.question);
   };
@@ -150,7 +152,7 @@ const startCharts = () => {
   const drawQuestions = () => {
     const cell = Number(cellChoice.value);
     const arm = armChoice.value === "" ? -1 : Number(armChoice.value);
-    const pairs = arm < 0 || baseline < 0 || !data.asked.length ? [] : pairsOf(cell, arm);
+    const pairs = arm < 0 || (baseline < 0 && !data.held) || !data.asked.length ? [] : pairsOf(cell, arm);
     const numDiffering = pairs.filter(({ mine, theirs }) => mine !== theirs).length;
     const names = pairs.map(({ question }) => plain(data.questions[question]));
     const x = pairs.map((_, index) => index);
@@ -165,7 +167,7 @@ const startCharts = () => {
         x: x.flatMap((index) => [index, index, null]),
         y: pairs.flatMap(({ mine, theirs }) => [theirs, mine, null]),
       },
-      dots(data.baseline, pairs.map(({ theirs }) => theirs), {
+      dots(heldAgainst, pairs.map(({ theirs }) => theirs), {
         color: style("--base"), size: 10, symbol: "circle-open", line: { width: 2 },
       }),
       dots(data.arms[arm], pairs.map(({ mine }) => mine), { color: armColor(arm), size: 6 }),
@@ -180,7 +182,7 @@ const startCharts = () => {
         range: [-0.7, pairs.length - 0.3], zeroline: false,
       }),
       yaxis: axis("acceptance length"),
-    }, `Dots: acceptance length of each question in ${data.arms[arm]} and ${data.baseline}, cell ${data.cells[cell]}`);
+    }, `Dots: acceptance length of each question in ${data.arms[arm]} and ${heldAgainst}, cell ${data.cells[cell]}`);
     remark("questions", `${numDiffering} of ${pairs.length} questions differ. ${cutText(data.left_out.questions, "questions, over all cells,")}`);
   };
 

@@ -14,6 +14,7 @@ from eaglebench.records.knobs import CACHE_ARMS
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.snapshot import Snapshot
 from eaglebench.records.verdict import Verdict
+from eaglebench.records.words import counted
 from eaglebench.report.document import ReportDocument
 from eaglebench.stats.snapshot import counts_of, make_snapshot, with_runs
 from eaglebench.store.baseline import (
@@ -94,7 +95,7 @@ def _earlier_twins(root: Path, folder: RunFolder, snapshot: Snapshot, count: int
             found.append(other)
     if len(found) < count:
         raise UsageError(
-            f"{1 + len(found)} runs of this work are in {root / 'runs'}; expected {1 + count}",
+            f"{counted(1 + len(found), 'run')} of this work in {root / 'runs'}; expected {1 + count}",
             hint="run it again; runs of other options, code or machines are not counted",
         )
     for other in found:
@@ -171,7 +172,7 @@ def run_of_artifact(folder: Path) -> Path:
     found = sorted(path.parent for path in folder.rglob("run.json"))
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
-        raise UsageError(f"{folder} holds {len(found)} runs ({names}); expected one")
+        raise UsageError(f"{folder} holds {counted(len(found), 'run')} ({names}); expected one")
     return found[0]
 
 

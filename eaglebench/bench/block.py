@@ -88,7 +88,7 @@ class DoneBlock:
         for turn in self.turns:
             if turn.error is not None and turn.counters.target_forwards:
                 raise BrokenModelError(
-                    f"question {turn.question_id}, turn {turn.turn}, {turn.arm}: {turn.error}",
+                    f"question {turn.question_id}, turn {turn.turn + 1}, {turn.arm}: {turn.error}",
                     hint="look at the weights and the dtype; --continue-on-error records such "
                     "turns as failed and goes on",
                 )

@@ -14,6 +14,7 @@ from eaglebench.gate.shared_counts import judge_bookkeeping
 from eaglebench.plan.options import workload_of
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import Finding, Judgement
+from eaglebench.records.words import doing
 from eaglebench.report.side_by_side import PairedRow
 from eaglebench.stats.bootstrap import LEAST_QUESTIONS, LengthInterval, length_interval
 from eaglebench.stats.difference import Side, make_difference, sides_of
@@ -145,7 +146,7 @@ def _left_out(
             here, there = ({turn.question_id for turn in side[key].turns} for side in (new, old))
             if here != there:
                 notes.append(
-                    f"{' '.join(key)}: {len(here & there)} questions are in both, "
+                    f"{' '.join(key)}: {doing(len(here & there), 'question', 'are')} in both, "
                     f"{len(here ^ there)} are left out"
                 )
     return notes

@@ -10,6 +10,7 @@ from eaglebench.plan.option import Notice
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.measured import MeasuredRun, MeasuredTurn
 from eaglebench.records.observation import VerifyStep
+from eaglebench.records.words import counted
 from eaglebench.report.explained_turn import ExplainedTurn, PartedStep
 from eaglebench.report.reading_table import TokenText
 from eaglebench.stats.pairing import NOT_PAIRED, Pair, pair_turns
@@ -162,7 +163,7 @@ def _cell(run: MeasuredRun, name: str) -> str:
     found = [cell for cell in cells if cell == name] or [cell for cell in cells if name in cell]
     if len(found) != 1:
         raise UsageError(
-            f"{name!r} names {len(found)} cells of this run; expected one",
+            f"{name!r} names {counted(len(found), 'cell')} of this run; expected one",
             hint=f"cells: {', '.join(cells)}",
         )
     return found[0]
@@ -177,6 +178,8 @@ def _turns(run: MeasuredRun, cell_id: str, question: str, turn: int) -> dict[str
     known = list(dict.fromkeys(t.question_id for t in here))
     if question in known:
         number = 1 + max(t.turn for t in here if t.question_id == question)
-        raise UsageError(f"question {question} has {number} turns; there is no turn {turn}")
+        raise UsageError(
+            f"question {question} has {counted(number, 'turn')}; there is no turn {turn}"
+        )
     shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
     raise UsageError(f"no question {question!r} in {cell_id}", hint=f"questions: {shown}")

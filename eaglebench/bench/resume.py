@@ -18,6 +18,7 @@ from eaglebench.errors import UsageError
 from eaglebench.records.digests import shown
 from eaglebench.records.knobs import BASELINE_ARM, base_arm
 from eaglebench.records.measured import MeasuredTurn
+from eaglebench.records.words import doing
 from eaglebench.store.run_folder import RunFolder
 
 _NOT_REPEATED = {
@@ -95,7 +96,7 @@ class Finished:
         if others:
             shown = ", ".join(list(others)[:_SHOWN]) + (", ..." if len(others) > _SHOWN else "")
             raise UsageError(
-                f"{len(others)} questions ask something else than when the run began: {shown}",
+                f"{doing(len(others), 'question', 'ask')} something else than when the run began: {shown}",
                 hint="texts, chat template or tokenizer changed; start the run anew",
             )
 

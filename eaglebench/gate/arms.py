@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from eaglebench.gate.finding import found
 from eaglebench.records.verdict import Finding, Verdict
+from eaglebench.records.words import counted, doing
 from eaglebench.stats.bootstrap import LengthInterval
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import ACCEPTANCE
@@ -32,26 +33,31 @@ def judge_arm(cell_id: str, arm: str, difference: Difference) -> Finding:
     verdict: Verdict
     if others:
         verdict, named = "NOT_COMPARABLE", others
-        reason = f"{len(others)} turns ask something else in {difference.against}"
+        reason = f"{doing(len(others), 'turn', 'ask')} something else in {difference.against}"
     elif not compared:
         verdict, reason, named = "NOT_COMPARABLE", "no turn ran in both arms", failed
     elif faults:
         verdict, named = "REGRESSED", faults
         kinds = " and ".join(kind for kind in FAULTS if any(p.kind == kind for p in faults))
         reason = (
-            f"{len(faults)} of {len(compared)} turns part from {difference.against} where the "
+            f"{len(faults)} of {counted(len(compared), 'turn')} part from {difference.against} "
+            "where the "
             f"choice was clear ({kinds}); acceptance length {_share(difference.acceptance)}"
         )
     elif failed:
-        verdict, reason, named = "FAILED", f"{len(failed)} of {len(pairs)} turns failed", failed
+        verdict, reason, named = (
+            "FAILED",
+            f"{len(failed)} of {counted(len(pairs), 'turn')} failed",
+            failed,
+        )
     elif _are_too_many(len(ties), len(compared)):
         verdict, named = "INCONCLUSIVE", ties
-        reason = f"{len(ties)} of {len(compared)} turns part at near-ties; "
+        reason = f"{len(ties)} of {counted(len(compared), 'turn')} part at near-ties; "
         reason += _too_close_to_tell(difference.close) or "replay would tell"
     else:
         verdict, named = "PASS", ties
-        reason = f"{len(compared) - len(ties)} of {len(compared)} turns identical"
-        reason += f", {len(ties)} near-ties" if ties else ""
+        reason = f"{len(compared) - len(ties)} of {counted(len(compared), 'turn')} identical"
+        reason += f", {counted(len(ties), 'near-tie')}" if ties else ""
     return _on_length((cell_id, arm), difference, verdict, reason, compared, named)
 
 
@@ -66,14 +72,15 @@ def judge_runs(
     verdict: Verdict
     if others:
         named = list(dict.fromkeys(pair.question_id for pair in others))
-        reason = f"{len(named)} questions ask something else under the same id"
+        reason = f"{doing(len(named), 'question', 'ask')} something else under the same id"
         verdict, changed = "NOT_COMPARABLE", others
     elif not compared:
         verdict, reason = "NOT_COMPARABLE", "no turn ran in both with the same prompt"
     elif not changed:
-        verdict, reason = "PASS", f"all {len(compared)} turns identical"
+        verdict, reason = "PASS", f"all {counted(len(compared), 'turn')} identical"
     else:
-        reason = f"{len(changed)} of {len(compared)} turns differ ({_kinds(difference)})"
+        reason = f"{len(changed)} of {counted(len(compared), 'turn')} differ"
+        reason += f" ({_kinds(difference)})"
         doubt = _too_close_to_tell(difference.close)
         if clear:
             verdict = _direction(difference.acceptance)

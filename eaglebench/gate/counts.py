@@ -13,6 +13,7 @@ from eaglebench.gate.finding import found
 from eaglebench.gate.policy import IMPLAUSIBLE, Policy, Rule
 from eaglebench.records.snapshot import ArmCounts, QuestionCounts
 from eaglebench.records.verdict import Finding, Verdict
+from eaglebench.records.words import doing
 from eaglebench.stats.metrics import (
     ACCEPTANCE,
     COUNTERS,
@@ -130,7 +131,9 @@ def _judge(
         verdict = "PASS"
         reason += f", no more than {limit.text}" if loss else ""
     if verdict == "PASS" and rule.metric == ACCEPTANCE and questions:
-        reason = f"{reason}, but {len(questions)} questions were accepted in other steps"
+        reason = (
+            f"{reason}, but {doing(len(questions), 'question', 'were')} accepted in other steps"
+        )
     return replace(
         found(candidate.key, verdict, reason, rule.metric),
         before=before,
@@ -143,7 +146,8 @@ def _judge(
 
 
 def _output(candidate: ArmCounts, changed: tuple[str, ...]) -> Finding:
-    reason = f"{len(changed)} questions have other output tokens" if changed else "unchanged"
+    having = doing(len(changed), "question", "have")
+    reason = f"{having} other output tokens" if changed else "unchanged"
     return replace(
         found(candidate.key, "REGRESSED" if changed else "PASS", reason, OUTPUT),
         before=0,

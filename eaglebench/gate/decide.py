@@ -21,6 +21,7 @@ from eaglebench.records.doubt import EVERYWHERE, Doubt
 from eaglebench.records.knobs import BASELINE_ARM, CACHE_ARMS
 from eaglebench.records.snapshot import ArmCounts, Snapshot
 from eaglebench.records.verdict import Finding, Judgement
+from eaglebench.records.words import counted
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.exercise import why_idle
 from eaglebench.stats.metrics import ACCEPTANCE, THROUGHPUT
@@ -113,7 +114,11 @@ def _new(
 
 def _failures(pairs: Pairs) -> list[Finding]:
     return [
-        found(mine.key, "FAILED", f"{mine.failed} turns failed, {theirs.failed} in the baseline")
+        found(
+            mine.key,
+            "FAILED",
+            f"{counted(mine.failed, 'turn')} failed, {theirs.failed} in the baseline",
+        )
         for mine, theirs in pairs
         if mine.failed > theirs.failed
     ]
@@ -140,7 +145,8 @@ def _has_same_questions(mine: ArmCounts, theirs: ArmCounts, findings: list[Findi
         findings.append(refused("no question was answered", mine.key))
     else:
         reason = (
-            f"{len(here)} questions, the baseline has {len(there)}; {len(here & there)} are shared"
+            f"{counted(len(here), 'question')}, the baseline has {len(there)}; "
+            f"{len(here & there)} of them shared"
         )
         odd = tuple(sorted(here ^ there))
         findings.append(replace(refused(reason, mine.key), questions=odd))
@@ -151,8 +157,8 @@ def _has_same_prompts(mine: ArmCounts, theirs: ArmCounts, findings: list[Finding
     """Other texts, another chat template or tokenizer make other questions of the same ids."""
     others = other_prompts(mine, theirs)
     if others:
-        count = f"{len(others)} of {len(mine.questions)}"
-        reason = f"{count} questions ask something else under the same id: {', '.join(others[:8])}"
+        count = f"{len(others)} of {counted(len(mine.questions), 'question')} ask"
+        reason = f"{count} something else under the same id: {', '.join(others[:8])}"
         reason += ", ..." if len(others) > 8 else ""
         findings.append(replace(refused(reason, mine.key), questions=others))
     return not others

@@ -10,6 +10,7 @@ from dataclasses import replace
 from eaglebench.gate.finding import found
 from eaglebench.records.snapshot import ArmCounts, Snapshot
 from eaglebench.records.verdict import Finding
+from eaglebench.records.words import counted
 from eaglebench.stats.metrics import DRAFTS
 
 UNKNOWN = "drafts not recorded in {}: whether the same tokens were proposed can't be said"
@@ -37,7 +38,8 @@ def judge_drafts(candidate: ArmCounts, baseline: ArmCounts) -> list[Finding]:
     reason = "unchanged"
     if changed:
         reason = (
-            f"{len(changed)} questions drafted other tokens that were accepted in the same steps"
+            f"{counted(len(changed), 'question')} drafted other tokens that were accepted in the "
+            "same steps"
         )
     finding = found(
         candidate.key, "REGRESSED" if changed and not is_better else "PASS", reason, DRAFTS

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from eaglebench.gate.finding import found, refused
 from eaglebench.records.verdict import Finding, Verdict
+from eaglebench.records.words import doing
 from eaglebench.stats.bootstrap import LEAST_QUESTIONS, LengthInterval
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.metrics import ACCEPTANCE
@@ -35,7 +36,8 @@ def judge_setups(
         reason = "no question was answered in both"
         if others:
             names = list(dict.fromkeys(pair.question_id for pair in others))
-            reason = f"{len(names)} questions ask something else: {', '.join(names[:8])}"
+            reason = doing(len(names), "question", "ask")
+            reason = f"{reason} something else: {', '.join(names[:8])}"
         return refused(reason, key, ACCEPTANCE)
     verdict: Verdict
     if interval is None or num_questions < LEAST_QUESTIONS:

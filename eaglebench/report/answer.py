@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.verdict import Finding
+from eaglebench.records.words import counted
 from eaglebench.report.cell_names import CellNames
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.fault_table import fault_shows, planted_faults
@@ -84,7 +85,7 @@ def _arms(findings: Sequence[Finding], num_cells: int) -> list[str]:
     lines = []
     for arm in asked:
         if same[arm]:
-            text = f"{arm} = {BASELINE_ARM} in {same[arm]} of {max(asked[arm], 1)} cells"
+            text = f"{arm} = {BASELINE_ARM} in {same[arm]} of {counted(max(asked[arm], 1), 'cell')}"
             text = f"{arm} = {BASELINE_ARM}" if num_cells == 1 else text
             text += f", not exercised in {idle[arm]}" if idle[arm] else ""
             lines.append(text)

@@ -6,6 +6,7 @@ from typing import Any
 from eaglebench.records.faults import FAULTS
 from eaglebench.records.knobs import base_arm
 from eaglebench.records.measured import MeasuredBlock, MeasuredTurn
+from eaglebench.records.words import doing
 from eaglebench.report.phrases import several
 from eaglebench.report.rows import Row
 from eaglebench.stats.acceptance import acceptance_by_context, by_arm, pool
@@ -31,8 +32,8 @@ def run_notes(
             faults = row.difference.count("draft-state") + row.difference.count("target-state")
             if faults:
                 notes.append(
-                    f"{row.cell_id} {row.arm}: {faults} turns part from no-cache where the choice "
-                    "was clear: a fault, not a near-tie"
+                    f"{row.cell_id} {row.arm}: {doing(faults, 'turn', 'part')} from no-cache where the "
+                    "choice was clear: a fault, not a near-tie"
                 )
     return notes
 

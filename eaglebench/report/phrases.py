@@ -7,6 +7,7 @@ from typing import Any
 
 from eaglebench.records.measured import MeasuredRun
 from eaglebench.records.verdict import BY_WEIGHT, Finding, Judgement, Verdict
+from eaglebench.records.words import counted
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.rows import Row
 from eaglebench.stats.difference import Difference
@@ -169,7 +170,7 @@ def verdict_counts(judgement: Judgement) -> str:
 def difference_text(row: Row, difference: Difference) -> str:
     """A cell and arm against another: who is the same, and who parted."""
     parts = [
-        f"{difference.count('identical')} of {len(difference.pairs)} turns identical",
+        f"{difference.count('identical')} of {counted(len(difference.pairs), 'turn')} identical",
         f"{difference.count('near-tie')} near-ties",
         _classes(difference, (), f"{difference.num_same_output} same output"),
     ]

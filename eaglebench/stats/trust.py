@@ -11,6 +11,7 @@ from eaglebench.records.counters import Counters
 from eaglebench.records.doubt import EVERYWHERE, Doubt, DoubtKind
 from eaglebench.records.knobs import CACHE_ARMS, base_arm
 from eaglebench.records.measured import MeasuredRun, MeasuredTurn
+from eaglebench.records.words import counted, doing
 from eaglebench.stats.acceptance import answered, by_arm, pool
 
 LEAST_STEPS = 32
@@ -61,9 +62,9 @@ def _failed(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
     if not failed:
         return []
     causes = Counter(turn.error or "" for turn in failed).most_common()
-    text = f"{len(failed)} of {len(turns)} turns failed: {causes[0][0]}"
+    text = f"{len(failed)} of {counted(len(turns), 'turn')} failed: {causes[0][0]}"
     if len(causes) > 1:
-        text += f" (and {len(causes) - 1} other reasons)"
+        text += f" (and {counted(len(causes) - 1, 'other reason')})"
     return [_doubt("failed", place, text, failed)]
 
 
@@ -72,9 +73,12 @@ def _cut_short(place: Place, turns: Sequence[MeasuredTurn]) -> list[Doubt]:
     for reason, (kind, words) in _CUT_SHORT.items():
         cut = [turn for turn in turns if turn.finish_reason == reason and turn.error is None]
         if cut:
-            lengths = [f"{t.question_id}/{t.turn} after {len(t.output_token_ids)}" for t in cut]
+            lengths = [
+                f"{t.question_id}/{t.turn + 1} after {len(t.output_token_ids)}"  # people count from 1
+                for t in cut
+            ]
             shown = ", ".join(lengths[:SHOWN_TURNS]) + (", ..." if len(cut) > SHOWN_TURNS else "")
-            text = f"{len(cut)} of {len(turns)} answers {words} ({shown} tokens)"
+            text = f"{len(cut)} of {counted(len(turns), 'answer')} {words} ({shown} tokens)"
             found.append(replace(_doubt(kind, place, "", cut), text=text))
     return found
 
@@ -86,8 +90,8 @@ def _lost_steps(place: Place, measured: Sequence[MeasuredTurn]) -> list[Doubt]:
     if not lost:
         return []
     text = (
-        f"the verify steps of {len(lost)} of {len(measured)} turns are missing in the run's folder "
-        "(steps.jsonl, steps.parquet): positions and near-ties are not known"
+        f"the verify steps of {len(lost)} of {counted(len(measured), 'turn')} are missing in the "
+        "run's folder (steps.jsonl, steps.parquet): positions and near-ties are not known"
     )
     return [_doubt("lost-steps", place, text, lost)]
 
@@ -111,10 +115,10 @@ def _changed_passes(
             counts.append(turn)
     found = []
     if answers:
-        text = f"{len(answers)} answers of later passes have other tokens or steps than the first"
+        text = f"{counted(len(answers), 'answer')} of later passes with other tokens or steps than the first"
         found.append(_doubt("passes", place, text, answers))
     if counts:
-        text = f"passes did not start from empty caches: {len(counts)} turns have other counts"
+        text = f"passes did not start from empty caches: {doing(len(counts), 'turn', 'have')} other counts"
         found.append(_doubt("passes", place, f"{text} ({_cached_text(turns)})", counts))
     return found
 

@@ -72,7 +72,7 @@ def test_only_what_both_answered_counts(runs: Runs) -> None:
 
     assert status == 0
     assert {cell["acceptance_change"] for cell in cells} == {0.0}
-    assert "1 questions are in both, 2 are left out" in compared(whole, few)[1]
+    assert "1 question is in both, 2 are left out" in compared(whole, few)[1]
 
 
 def test_the_direction_is_that_of_shared_turns(runs: Runs) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eaglebench.records.words import counted, sized
+from eaglebench.records.words import counted, doing, sized
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,11 @@ def test_a_number_agrees_with_its_noun(number: int, noun: str, words: str) -> No
 def test_a_size_is_told_in_three_or_four_digits(num_bytes: int, words: str) -> None:
     """In decimal units, and never as 1000.0 of one."""
     assert sized(num_bytes) == words
+
+
+def test_a_verb_agrees_with_its_number() -> None:
+    """In what verdicts and refusals say."""
+    assert doing(1, "question", "ask") == "1 question asks"
+    assert doing(2, "question", "ask") == "2 questions ask"
+    assert doing(1, "turn", "have") == "1 turn has"
+    assert doing(1, "question", "were") == "1 question was"

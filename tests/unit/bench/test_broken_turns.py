@@ -16,7 +16,7 @@ def test_a_turn_that_fails_while_it_runs_stops_the_run_with_its_name(tmp_path: P
     talks = [make_talk("fine", "hi"), make_talk("broken", "a bad one"), make_talk("later", "ho")]
 
     with pytest.raises(
-        BrokenModelError, match=r"question broken, turn 0, radix: the target gave NaN"
+        BrokenModelError, match=r"question broken, turn 1, radix: the target gave NaN"
     ):
         make_session(runtime, folder, talks, arms=("radix",)).run()
     reasons = {turn.question_id: turn.finish_reason for turn in folder.turns()}

@@ -76,7 +76,7 @@ def test_other_questions_under_the_same_ids_are_refused(tmp_path: Path) -> None:
     ]
     runtime = ScriptedRuntime()
 
-    with pytest.raises(UsageError, match=r"1 questions ask something else .*: q1"):
+    with pytest.raises(UsageError, match=r"1 question asks something else .*: q1"):
         make_session(runtime, folder, changed).run()
     assert runtime.backends == []
 

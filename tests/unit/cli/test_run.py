@@ -110,4 +110,4 @@ def test_a_model_that_gives_nan_stops_the_run_and_can_be_shown(
     assert "the target gave NaN" in err
     assert "--continue-on-error" in err
     _, out, err = invoke("show", "latest", "-o", "out")
-    assert "turns failed: the target gave NaN" in " ".join(out.split()), err
+    assert "failed: the target gave NaN" in " ".join(out.split()), err

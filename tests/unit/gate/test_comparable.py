@@ -122,7 +122,7 @@ def test_a_single_turn_that_fails_now_is_a_failure(failed: int) -> None:
     )
 
     assert judgement.verdict == "FAILED"
-    assert f"{failed} turns failed" in judgement.findings[0].reason
+    assert f"{failed} turn{'s' if failed > 1 else ''} failed" in judgement.findings[0].reason
 
 
 @pytest.mark.parametrize(

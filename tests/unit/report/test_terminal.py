@@ -78,7 +78,7 @@ def test_fault_is_named_with_question_and_gap(tmp_path: Path) -> None:
     text = shown(rows, 140, run_notes(rows, [1], []))
 
     assert "draft-state: question odd turn 1" in text
-    assert "1 turns part from no-cache where the choice was clear: a fault" in text
+    assert "1 turn parts from no-cache where the choice was clear: a fault" in text
 
 
 def test_near_tie_is_listed(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_failed_turns_are_counted_with_their_cause() -> None:
 
     assert (doubt.kind, doubt.is_fatal, doubt.questions) == ("failed", True, ("x", "y", "z"))
     assert doubt.sentence.startswith(
-        "page1 radix: 3 of 10 turns failed: the target gave NaN (and 1 other reasons)"
+        "page1 radix: 3 of 10 turns failed: the target gave NaN (and 1 other reason)"
     )
 
 
@@ -71,7 +71,7 @@ def test_failed_turns_are_counted_with_their_cause() -> None:
     ("reason", "words"),
     [
         ("capacity", "1 of 3 answers were cut short by a full KV pool; raise --max-total-tokens"),
-        ("aborted", "1 of 3 answers were aborted (c/0 after 4 tokens)"),
+        ("aborted", "1 of 3 answers were aborted (c/1 after 4 tokens)"),
     ],
 )
 def test_answers_that_were_cut_are_no_answers(reason: FinishReason, words: str) -> None:

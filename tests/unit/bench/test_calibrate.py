@@ -21,7 +21,7 @@ def test_each_dtype_is_one_run_of_an_arm_beside_itself(
     assert status == 0, err
     assert "radix,radix:again" in listed
     assert "A against A" in out
-    assert out.count("acceptance length") == out.count("(4 x)") == 2
+    assert out.count(": acceptance length") == out.count("(4 x)") == 2
     assert "flipped:" not in out
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 from eaglebench.records.faults import FAULTS
 from eaglebench.records.flags import flag_of
-from eaglebench.records.knobs import base_arm
+from eaglebench.records.knobs import CACHE_ARMS, base_arm
 from eaglebench.report.cell_names import CellNames
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.phrases import IDLE, SEEN, UNSEEN, cell_text, num_differing
@@ -25,6 +25,8 @@ OTHERS = (
 def cells_table(document: ReportDocument) -> Table | None:
     """Every cell against an earlier one in the same arm; None for a run of one cell."""
     found = document.cells
+    if any(row.arm in CACHE_ARMS for row in document.rows):  # faults stand against these
+        found = tuple(each for each in found if base_arm(each.arm) not in FAULTS)
     if not found:
         return None
     names = CellNames(row.cell_id for row in document.rows)

@@ -54,9 +54,14 @@ def fault_table(document: ReportDocument) -> Table | None:
         Column("shows", fault_shows),
         length_column("row.counts.acceptance_length"),
         Column("change", "difference.acceptance", "change"),
-        Column("turns that differ", read("difference", num_differing), is_right=True),
-        Column("p", "difference.p_value", "p"),
-        Column("other drafts", read("drafts", _other), is_right=True),
+        Column(
+            "turns that differ",
+            read("difference", num_differing),
+            is_right=True,
+            short="turns\ndiffer",
+        ),
+        Column("p", "difference.p_value", "p", is_wide=True),
+        Column("other drafts", read("drafts", _other), is_right=True, is_wide=True),
     )
     shown = {base_arm(fault.row.arm) for fault in faults}
     told = [

@@ -5,7 +5,7 @@ from eaglebench.records.knobs import base_arm
 from eaglebench.report.cell_names import CellNames
 from eaglebench.report.document import ReportDocument
 from eaglebench.report.fault_table import fault_shows, planted_fault
-from eaglebench.report.phrases import cell_text
+from eaglebench.report.phrases import SEEN, cell_text
 from eaglebench.report.rows import Row
 from eaglebench.report.table import Column, Table
 
@@ -23,7 +23,10 @@ def matrix_table(document: ReportDocument) -> Table | None:
     if len(names.cells) < 2 or (len(arms) < 2 and document.sweeps):
         return None
     texts = {(row.cell_id, row.arm): _text(document, row) for row in document.rows}
-    columns = (Column("cell", str), *(Column(arm, str, is_right=True) for arm in arms))
+    columns = (
+        Column("cell", str),
+        *(Column(arm, str, is_right=True, short=arm.replace("-", "-\n")) for arm in arms),
+    )
     rows = tuple(
         (names[cell_id], *(texts.get((cell_id, arm)) for arm in arms)) for cell_id in names.cells
     )
@@ -35,7 +38,8 @@ def matrix_table(document: ReportDocument) -> Table | None:
 def _text(document: ReportDocument, row: Row) -> str:
     length = cell_text(row.counts.acceptance_length, "ratio")
     if base_arm(row.arm) in FAULTS:
-        mark = fault_shows(planted_fault(document, row))
+        shows = fault_shows(planted_fault(document, row))
+        mark = shows if shows == SEEN else None  # the rest is in the table of faults
     else:
         verdict = document.verdict_on(row)
         mark = None if verdict == "PASS" else verdict

@@ -54,7 +54,7 @@ WIDE = 120
 SHOWN_PAIRS = 8
 SHOWN_FINDINGS = 60
 HEAD_WIDTH = 10
-WORD_WIDTH = 12
+WORD_WIDTH = 16
 """Words up to this long stay on one line; numbers next to them give way."""
 STYLES: Mapping[str, str] = {
     "PASS": "green",
@@ -100,7 +100,9 @@ def _cells_and_arms(rows: Sequence[Row], title: str, *, is_wide: bool) -> Table:
     names = CellNames(row.cell_id for row in rows)
     columns = _run_columns(is_wide=is_wide)
     if len(names.cells) > 1:
-        columns = [c for c in columns if is_wide or c.heading != "by position"]
+        if not is_wide:
+            names_of = ("arm", "acceptance length", "token/s", "verify steps")
+            columns = [*(RUN_COLUMNS[name] for name in names_of), columns[-1]]
         columns = [Column("cell", lambda row: names[row.cell_id]), *columns]
     shared = names.shared if len(names.cells) > 1 else "".join(names.cells)
     return make_table(columns, rows, title=f"{title} - {shared}" if shared else title)

@@ -15,6 +15,9 @@ from eaglebench.records.words import counted
 if TYPE_CHECKING:
     from eaglebench.bench.run_list import RunSummary
 
+WIDE = 120
+"""Columns from which on what was measured stands in a table, one line a run."""
+
 
 @click.command("list", cls=StatedCommand, needs=always("output_dir", "form"))
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
@@ -25,7 +28,9 @@ def list_runs(output_dir: str, form: str) -> None:
     Acceptance length and token/s are those of the first arm with a cache; of several cells, from
     the least to the most.
     """
+    from rich.padding import Padding
     from rich.table import Table
+    from rich.text import Text
 
     from eaglebench.bench.run_list import summaries
     from eaglebench.cli.console import stdout_console
@@ -40,21 +45,29 @@ def list_runs(output_dir: str, form: str) -> None:
             f"try: eaglebench run tiny{in_folder(output_dir)}"
         )
         return
+    console = stdout_console()
+    if console.width < WIDE:
+        for run in runs:
+            console.print(Text(f"{run.run_id}  {run.status}"), soft_wrap=True)
+            said = f"accept. length {_length(run)}, {_rate(run)} token/s\n{_what(run)}"
+            console.print(Padding(Text(said, overflow="fold"), (0, 0, 0, 2)))
+        return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("run", no_wrap=True)
     table.add_column("what", overflow="fold")
-    table.add_column("accept. length")
-    table.add_column("token/s")
-    table.add_column("status")
+    for heading in ("accept. length", "token/s", "status"):
+        table.add_column(heading, no_wrap=True)
     for run in runs:
-        table.add_row(
-            run.run_id,
-            _what(run),
-            _span(run.headline("acceptance_length"), 3),
-            _span(run.headline("tokens_per_s"), 1),
-            run.status,
-        )
-    stdout_console().print(table)
+        table.add_row(run.run_id, _what(run), _length(run), _rate(run), run.status)
+    console.print(table)
+
+
+def _length(run: "RunSummary") -> str:
+    return _span(run.headline("acceptance_length"), 3)
+
+
+def _rate(run: "RunSummary") -> str:
+    return _span(run.headline("tokens_per_s"), 1)
 
 
 def _what(run: "RunSummary") -> str:

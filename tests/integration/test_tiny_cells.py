@@ -38,10 +38,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def save(root: Path) -> tuple[int, str, str]:
+def save(root: Path, name: str) -> tuple[int, str, str]:
     """The run as a baseline."""
     about = ("--reason", "first", "--allow-dirty", "-o", str(root))
-    return invoke("baseline", "save", "tiny", *about)
+    return invoke("baseline", "save", name, *about)
 
 
 def test_the_arms_agree_and_the_cells_do_not(root: Path) -> None:
@@ -60,7 +60,7 @@ def test_the_arms_agree_and_the_cells_do_not(root: Path) -> None:
 
 def test_no_baseline_is_made_of_it(root: Path) -> None:
     """The refusal names the cell."""
-    status, _, err = save(root)
+    status, _, err = save(root, "refused")
 
     assert status == 2
     assert f"{CHUNKED} force-miss is REGRESSED" in err
@@ -72,8 +72,8 @@ def test_the_gate_is_red_though_the_baseline_has_the_same_fault(
     """Every count is as in a baseline by somebody who compared no cells; status 3 all the same."""
     with monkeypatch.context() as patch:
         patch.setattr(documents, "judge_cells", lambda _found: [])
-        assert save(root)[0] == 0
-    status, out, _ = invoke("gate", "-o", str(root))
+        assert save(root, "tiny")[0] == 0
+    status, out, _ = invoke("gate", "--baseline", "tiny", "-o", str(root))
 
     assert status == 3
     assert ACROSS_CELLS in out

@@ -96,3 +96,15 @@ def test_a_folder_that_can_not_be_written_is_found_before_models_are_loaded(here
     assert (status, out) == (1, "")
     assert "choose another --output-dir" in err
     assert "loading" not in err
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("columns", ["60", "80", "140"])
+def test_nothing_of_a_run_is_lost_on_a_narrow_screen(columns: str) -> None:
+    """Id, arms, length and status are there whole, whatever a label holds."""
+    _, out, _ = invoke("list", "-o", "out", env={"COLUMNS": columns})
+
+    assert all(str(run["run_id"]) in out for run in listed())
+    assert out.count("done") == len(listed())
+    assert "radix,no-cache" in out
+    assert all(len(line) <= int(columns) for line in out.splitlines())

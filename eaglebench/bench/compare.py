@@ -63,7 +63,7 @@ def pair_runs(
             continue
         difference = make_difference(side, old[there], earlier.run_id, tau)
         interval, shared = _interval(side, old[there])
-        rows.append(PairedRow(cell_id=key[0], arm=key[1], difference=difference))
+        rows.append(PairedRow(cell_id=key[0], arm=key[1], difference=difference, interval=interval))
         if setup:
             findings.append(judge_setups(*key, difference, interval, shared))
         else:

@@ -11,6 +11,7 @@ from typing import Literal
 import click
 from click.shell_completion import CompletionItem
 
+from eaglebench.cli.many_type import ManyType
 from eaglebench.errors import EaglebenchError
 from eaglebench.records.flags import DEFAULT_OUTPUT
 from eaglebench.records.knobs import ARMS
@@ -50,8 +51,12 @@ def offer_by_name(params: Sequence[click.Parameter]) -> None:
     """Give each plain text among the parameters of a command what its name says that it is."""
     for param in params:
         kind = _KINDS.get(str(param.name))
-        if kind is not None and param.type is click.STRING:
+        if kind is None:
+            continue
+        if param.type is click.STRING:
             param.type = kind
+        elif isinstance(param.type, ManyType) and param.type.one is click.STRING:
+            param.type.one = kind
 
 
 def _root(ctx: click.Context) -> Path:
@@ -128,8 +133,7 @@ _KINDS: dict[str, OfferedType] = {
     "matrix": _MATRIX,
     "file": _MATRIX,
     "run": _RUN,
-    "before": _RUN,
-    "after": _RUN,
+    "runs": _RUN,
     "against_run": _RUN,
     "resume": _RUN,
     "replay": _RUN_OR_FILE,

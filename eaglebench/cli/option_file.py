@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from eaglebench.cli.many_type import ManyType
 from eaglebench.cli.options import ListType, ObjectType
 from eaglebench.errors import InputFileError
 from eaglebench.files import is_file, kind_of
@@ -84,13 +85,18 @@ def _checked(ctx: click.Context, path: Path, values: Mapping[str, Any]) -> dict[
         option = options[name]
         if option.multiple:
             checked[name] = _as_repeated(value)
-        elif isinstance(value, list | Mapping) and not isinstance(
-            option.type, ListType | ObjectType
-        ):
+        elif not isinstance(option.type, _shapes_taken_by(value)):
             raise InputFileError(path, f"{name}: expected one value, found {kind_of(value)}")
         else:
             checked[name] = value
     return checked
+
+
+def _shapes_taken_by(value: Any) -> tuple[type[click.ParamType[Any]], ...]:
+    """The types of options that a value of this shape can be for."""
+    if isinstance(value, Mapping):
+        return (ListType, ObjectType)
+    return (ListType, ObjectType, ManyType) if isinstance(value, list) else (click.ParamType,)
 
 
 def _as_repeated(value: Any) -> list[Any]:

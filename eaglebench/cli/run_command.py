@@ -4,19 +4,24 @@ Everything that can be wrong with what the user gave is found before a model is 
 """
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from eaglebench.cli.console import notice
 from eaglebench.cli.effects import sources_of
-from eaglebench.cli.exit_codes import PASS, trust_code
+from eaglebench.cli.exit_codes import PASS
 from eaglebench.cli.options import SectionedCommand, joined
 from eaglebench.cli.run_options import run_parameters
+from eaglebench.cli.shown_setups import print_setups, trust_status
 from eaglebench.errors import UsageError
 from eaglebench.plan.draft_config import parse_draft_config
 from eaglebench.plan.options import all_options, parameter_of
 from eaglebench.records.flags import DEFAULT_OUTPUT
+
+if TYPE_CHECKING:
+    from eaglebench.bench.prepare import RunSetup
 
 
 def given_options(ctx: click.Context) -> dict[str, Any]:
@@ -41,7 +46,8 @@ def given_options(ctx: click.Context) -> dict[str, Any]:
 
 def _run(suite: str | None, **options: Any) -> int:
     # Imported here: --help must not wait for pydantic.
-    from eaglebench.bench.prepare import dry_run_document, dry_run_lines, prepare
+    from eaglebench.bench.setups import measure_setups, prepare_setups
+    from eaglebench.plan.setups import split_setups
 
     if suite is None and options["resume"] is None:
         raise UsageError(
@@ -49,18 +55,18 @@ def _run(suite: str | None, **options: Any) -> int:
         )
     output_dir = options["output_dir"] or DEFAULT_OUTPUT
     context = click.get_current_context()
-    setup = prepare(
+    choices = split_setups(given_options(context))
+    setups = prepare_setups(
         suite,
-        given_options(context),
+        choices,
         resume=options["resume"],
         output_dir=output_dir,
         sources=sources_of(context),
         notice=notice,
     )
+    is_json = options["format"] == "json"
     if options["dry_run"]:
-        is_json = options["format"] == "json"
-        shown = json.dumps(dry_run_document(setup), indent=1) if is_json else dry_run_lines(setup)
-        click.echo(shown if is_json else "\n".join(shown))
+        _show_dry_run(dict(zip((choice.name for choice in choices), setups, strict=True)), is_json)
         return PASS
     from eaglebench.bench.measure import TRACE, measure
     from eaglebench.bench.stored_run import Run
@@ -68,15 +74,35 @@ def _run(suite: str | None, **options: Any) -> int:
     from eaglebench.cli.show_command import print_run
 
     shown = "none" if options["disable_tqdm"] else options["progress"] or "auto"
-    done = Run(measure(setup, output_dir, progress=progress_display(shown), notice=notice))
+    if len(setups) > 1:
+        names = [choice.name for choice in choices]
+        runs = measure_setups(
+            dict(zip(names, setups, strict=True)),
+            output_dir,
+            make_progress=lambda: progress_display(shown),
+            notice=notice,
+        )
+        return print_setups(runs, is_json=is_json)
+    done = Run(measure(setups[0], output_dir, progress=progress_display(shown), notice=notice))
     notice(f"results: {done.path}")
     if (trace := done.path / TRACE).exists():
         notice(f"trace, for perfetto.dev or chrome://tracing: {trace}")
-    doubts = print_run(done, is_json=options["format"] == "json").doubts
-    for doubt in doubts:
-        if doubt.is_fatal:
-            notice(f"not to be trusted: {doubt.sentence}")
-    return trust_code(doubts)
+    return trust_status(print_run(done, is_json=is_json).doubts)
+
+
+def _show_dry_run(setups: "Mapping[str, RunSetup]", is_json: bool) -> None:
+    """What would run, of each setup."""
+    from eaglebench.bench.prepare import dry_run_document, dry_run_lines
+
+    if is_json:
+        documents = [
+            {**({"setup": name} if name else {}), **dry_run_document(setup)}
+            for name, setup in setups.items()
+        ]
+        click.echo(json.dumps(documents if len(documents) > 1 else documents[0], indent=1))
+        return
+    for name, setup in setups.items():
+        click.echo("\n".join([*([name] if name else []), *dry_run_lines(setup)]))
 
 
 run = SectionedCommand(

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from eaglebench.cli.many_type import ManyType
 from eaglebench.cli.offers import OfferedType
 from eaglebench.cli.option_file import apply_option_file
 from eaglebench.cli.options import (
@@ -73,7 +74,7 @@ def _parameter(name: str, option: Option) -> AliasedOption:
 
 def _metavar(option: Option) -> str | None:
     """The unit of a value, or of each value of a list; None leaves it to click."""
-    is_list = option.unit is not None and option.kind in {"numbers", "names"}
+    is_list = option.unit is not None and (option.kind in {"numbers", "names"} or option.is_many)
     return f"{option.unit}[,...]" if is_list else option.unit
 
 
@@ -84,6 +85,16 @@ def _help(name: str, option: Option) -> str:
 
 def _typed(option: Option) -> dict[str, Any]:
     """What click makes of the words typed."""
+    typed = _typed_once(option)
+    return (
+        typed | {"type": ManyType(click.types.convert_type(typed["type"]))}
+        if option.is_many
+        else typed
+    )
+
+
+def _typed_once(option: Option) -> dict[str, Any]:
+    """The same of an option that has one value."""
     repeated = {"multiple": option.is_repeated}
     if option.alone is not None:
         return {"is_flag": False, "flag_value": option.alone}

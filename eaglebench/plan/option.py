@@ -75,6 +75,7 @@ class Option:
             that an option nobody thought about makes them incomparable, and never equal.
         needs: what has to hold for it to have an effect; the first that is missing is told.
         at_resume: whether it can stand beside `--resume`.
+        is_many: whether several values, between commas, make a run of each (`setups.py`).
     """
 
     section: str
@@ -96,6 +97,7 @@ class Option:
     affects: Affects = "work"
     needs: tuple[Need, ...] = ()
     at_resume: bool = False
+    is_many: bool = False
 
     @property
     def is_joined(self) -> bool:

@@ -107,7 +107,7 @@ class QuestionFields(BaseModel):
     temperature: Annotated[
         float,
         Field(ge=0, allow_inf_nan=False),
-        Option(section=SAMPLING, help="0 decodes greedily.", kind="float"),
+        Option(section=SAMPLING, unit="T", help="0 decodes greedily.", kind="float", is_many=True),
     ] = 0.0
     top_p: Annotated[
         Share,

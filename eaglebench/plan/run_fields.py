@@ -45,6 +45,7 @@ class EngineFields(BaseModel):
             unit="NAME",
             help="Target: asset name, folder or Hub id.",
             aliases=("--model-path", "--target-model"),
+            is_many=True,
         ),
     ] = DEFAULT_MODEL
     draft_model: Annotated[
@@ -55,6 +56,7 @@ class EngineFields(BaseModel):
             help="EAGLE head; by default the one that belongs to the target.",
             aliases=("--speculative-draft-model-path", "--speculative-draft-model"),
             needs=(DRAFTS,),
+            is_many=True,
         ),
     ] = None
     draft_config: Annotated[
@@ -75,6 +77,7 @@ class EngineFields(BaseModel):
             words=get_args(Dtype),
             default="float32 on a CPU, bfloat16 on a GPU",
             affects="nothing",  # what it was settled to does, and stands with the models
+            is_many=True,
         ),
     ] = None
     device: Annotated[
@@ -96,6 +99,7 @@ class EngineFields(BaseModel):
             help="How attention is computed: row by row, or rows padded to one batch.",
             default="auto: loop on a CPU, padded elsewhere",
             affects="time",
+            is_many=True,
         ),
     ] = "auto"
     num_threads: Annotated[

@@ -11,6 +11,7 @@ from eaglebench.plan.matrix_file import make_matrix, matrix_path, read_matrix_fi
 from eaglebench.plan.option import Notice, Sources
 from eaglebench.plan.options import SWITCHES
 from eaglebench.plan.run_config import RunConfig, make_run_config, under_present_names
+from eaglebench.plan.setups import refuse_several
 from eaglebench.plan.suite import Suite
 from eaglebench.records.flags import flag_of
 from eaglebench.records.knobs import BASELINE_ARM
@@ -43,6 +44,7 @@ def settle(
     Raises:
         UsageError: something given is unknown, impossible or contradicts something else.
     """
+    refuse_several(given)
     given, defaults = under_present_names(given), _suite_defaults(suite)
     given = without_overruled(given, sources or {}, notice=notice)
     values = {name: value for name, value in defaults.items() if name not in AXES}

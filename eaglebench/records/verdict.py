@@ -76,6 +76,11 @@ class Judgement:
         found = {finding.verdict for finding in self.findings}
         return next((verdict for verdict in BY_WEIGHT if verdict in found), "NOT_COMPARABLE")
 
+    def verdict_on(self, cell_id: str, arm: str) -> Verdict | None:
+        """The heaviest verdict on a cell and arm; None where nothing was judged."""
+        mine = {f.verdict for f in self.findings if (f.cell_id, f.arm) == (cell_id, arm)}
+        return next((verdict for verdict in BY_WEIGHT if verdict in mine), None)
+
     def with_verdict(self, *verdicts: Verdict) -> tuple[Finding, ...]:
         """Findings of some verdicts, in order."""
         return tuple(finding for finding in self.findings if finding.verdict in verdicts)

@@ -1,6 +1,6 @@
 """Everything a report can show of one run; the formats render it and decide nothing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from eaglebench.records.doubt import Doubt
 from eaglebench.records.measured import MeasuredRun
@@ -45,6 +45,4 @@ class ReportDocument:
 
     def verdict_on(self, row: Row) -> Verdict | None:
         """The heaviest verdict on a cell and arm; None where nothing was judged."""
-        name = (row.cell_id, row.arm)
-        mine = tuple(f for f in self.judgement.findings if (f.cell_id, f.arm) == name)
-        return replace(self.judgement, findings=mine).verdict if mine else None
+        return self.judgement.verdict_on(row.cell_id, row.arm)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from eaglebench.report.cell_names import CellNames
 from eaglebench.report.phrases import cell_text, changed_counters
 from eaglebench.report.table import Column, Table, make_table, read
+from eaglebench.stats.bootstrap import LengthInterval
 from eaglebench.stats.difference import Difference
 from eaglebench.stats.noise import WANTED_CHANGE, Noise
 from eaglebench.stats.pairing import Tier
@@ -17,11 +18,15 @@ TIERS: tuple[Tier, ...] = ("identical", "matched", "diverged")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRow:
-    """One cell and arm of the later run against the earlier one."""
+    """One cell and arm of the later run against the earlier one.
+
+    `interval` is what that says of other prompts; None where too few questions were asked.
+    """
 
     cell_id: str
     arm: str
     difference: Difference
+    interval: LengthInterval | None = None
 
 
 def runs_pair_table(rows: Sequence[PairedRow], title: str, *, is_wide: bool) -> Table:

@@ -158,6 +158,11 @@ def render_run_pair(rows: Sequence[PairedRow], console: Console, *, title: str) 
             console.print(Text(f"{row.cell_id} {row.arm}: {changed}"))
 
 
+def render_setups(table: Table, console: Console) -> None:
+    """Print several runs side by side, where there is little room without their rates."""
+    _draw(table if console.width >= WIDE else table.narrow(), console)
+
+
 def render_table(table: Table, console: Console) -> None:
     """Print one table."""
     _draw(table, console)

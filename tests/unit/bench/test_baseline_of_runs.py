@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from eaglebench.bench.stored_run import list_runs
 from tests.stored_runs import invoke, scripted, write_questions
 
 RUN = ("run", "tiny", "-o", "out", "--question-file", "questions.jsonl", "--max-new-tokens", "8")
@@ -48,9 +49,9 @@ def test_too_few_runs_are_refused() -> None:
 
 
 @pytest.mark.usefixtures("measured")
-def test_runs_of_other_counts_are_no_repetitions(tmp_path: Path) -> None:
-    """A verify step more in one of them, and the two are named."""
-    first = min((tmp_path / "out" / "runs").iterdir())
+def test_runs_of_other_counts_are_no_repetitions() -> None:
+    """An eviction more in one of them, and the two are named."""
+    first = list_runs("out")[0].path
     path = first / "requests.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:

@@ -70,6 +70,7 @@ def compare_versions(
         baseline=f"A ({a.name})",
         findings=(*counted.findings, *judge_processes(ratios, pairs.allowed, ALPHA)),
         notes=(*counted.notes, f"runs are in {folder}"),
+        commands=counted.commands,
     )
 
 

@@ -1,7 +1,8 @@
 """Two stored runs as one comparison."""
 
+import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from eaglebench.bench.documents import load_run, tau_of
@@ -79,7 +80,22 @@ def pair_runs(
         notes.append("the setups differ, and are compared by what they accept: " + "; ".join(setup))
     if any(difference.throughput is not None for difference in (row.difference for row in rows)):
         notes.append(TIMES)
-    return rows, _judgement(earlier, later, findings, notes)
+    judgement = _judgement(earlier, later, findings, notes)
+    if not setup and not renamed:
+        judgement = replace(judgement, commands=_where_to_look(findings, before, after))
+    return rows, judgement
+
+
+def _where_to_look(
+    findings: Sequence[Finding], before: RunFolder, after: RunFolder
+) -> tuple[str, ...]:
+    """The command that shows the first question that got worse, step by step."""
+    worse = [f for f in findings if f.verdict == "REGRESSED" and f.questions]
+    if not worse:
+        return ()
+    first = worse[0]
+    words = (str(after.path), first.cell_id, first.questions[0], "--arm", first.arm)
+    return (shlex.join(("eaglebench", "explain", *words, "--against-run", str(before.path))),)
 
 
 def _why_not(

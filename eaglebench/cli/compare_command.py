@@ -118,5 +118,6 @@ def _document(found: "Comparison") -> dict[str, object]:
         "verdict": found.verdict,
         "findings": [asdict(finding) for finding in found.findings],
         "notes": list(found.judgement.notes),
+        "commands": list(found.judgement.commands),
         "cells": found.cell_values(),
     }

@@ -15,6 +15,7 @@ from eaglebench.gate.rule import decide
 from eaglebench.records.knobs import BASELINE_ARM
 from eaglebench.records.snapshot import PPM, ArmCounts, ArmNoise
 from eaglebench.records.verdict import Finding
+from eaglebench.records.words import counted
 from eaglebench.stats.many_tests import holm
 from eaglebench.stats.metrics import THROUGHPUT
 from eaglebench.stats.spread import Error, Spread
@@ -172,15 +173,17 @@ def _judge_pairs(
         return replace(refused("nothing was timed", key, THROUGHPUT), allowed=allowed)
     half_width = estimate.half_width if estimate.passes >= LEAST_PASSES else None
     verdict = decide(estimate.change, half_width, allowed)
-    width = "" if estimate.half_width is None else f" +- {estimate.half_width:.2%}"
-    reason = f"throughput {estimate.change:+.2%}{width} over {estimate.passes} pairs"
-    if verdict == "INCONCLUSIVE" and estimate.half_width is not None:
-        needed = passes_needed(estimate.passes, estimate.half_width, allowed / 2)
+    width = "" if half_width is None else f" +- {half_width:.2%}"
+    reason = f"throughput {estimate.change:+.2%}{width} over {counted(estimate.passes, 'pair')}"
+    if half_width is None:
+        reason += f"; with fewer than {LEAST_PASSES} nothing is claimed"
+    elif verdict == "INCONCLUSIVE":
+        needed = passes_needed(estimate.passes, half_width, allowed / 2)
         reason += f"; about {needed} pairs would tell"
     return replace(
         found(key, verdict, reason, THROUGHPUT),
         change=estimate.change,
-        half_width=estimate.half_width,
-        mde=estimate.mde,
+        half_width=half_width,
+        mde=estimate.mde if half_width is not None else None,
         allowed=allowed,
     )

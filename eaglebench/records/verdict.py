@@ -63,12 +63,14 @@ class Judgement:
         candidate, baseline: names for people.
         findings: by cell, arm and metric.
         notes: what a reader should know beside them.
+        commands: what to type to see where and why.
     """
 
     candidate: str
     baseline: str
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -142,6 +142,8 @@ def render_judgement(judgement: Judgement, console: Console) -> None:
     _draw(verdicts_table(shown[:SHOWN_FINDINGS], is_wide=console.width >= WIDE), console)
     _print_hidden(len(shown) - SHOWN_FINDINGS, console)
     _print_notes(judgement.notes, console)
+    for command in judgement.commands:
+        console.print(Text(f"where and why: {command}"), soft_wrap=True)
     counts = verdict_counts(judgement) or "nothing judged"
     told = f" {judgement.candidate} against {judgement.baseline}: {counts}"
     # one text: rich wraps each as if it began at the left edge

@@ -1,6 +1,7 @@
 """Runs that differ in what was answered, in bookkeeping or in their setup, held together."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -165,3 +166,18 @@ def test_the_gate_names_an_arm_by_what_it_is_in_its_run(runs: Runs) -> None:
     red = [line for line in text.splitlines() if "REGRESSED" in line and "draft_forwards" in line]
     assert red
     assert all(" unigram draft_forwards: as radix: " in line for line in red)
+
+
+def test_the_command_that_shows_the_cause_is_named_and_works(runs: Runs) -> None:
+    """The first question that got worse, in both runs; none where nothing did."""
+    good = runs.make("good")
+    worse = runs.make("worse", runtime=ScriptedRuntime({"radix": [Plant(word="keeps")]}))
+
+    _, text, _ = invoke("compare", good, worse, "-o", "out", "--format", "json")
+    (command,) = json.loads(text)["commands"]
+    status, out, err = invoke(*shlex.split(command)[1:])
+
+    assert status == 0, err
+    assert "draft-state: parts from radix" in " ".join(out.split())
+    assert f"where and why: {command}" in compared(good, worse)[1]
+    assert "where and why" not in compared(good, good)[1]

@@ -61,6 +61,11 @@ def test_versions_take_turns_until_the_most_pairs(folder: Path) -> None:
     counted = {f.verdict for f in judgement.findings if f.metric == "al"}
     assert counted == {"PASS"}
     assert {f.metric for f in judgement.findings} == {"al", "throughput"}
+    assert all(
+        "3 pairs; with fewer than 8 nothing is claimed" in f.reason and f.half_width is None
+        for f in judgement.findings
+        if f.metric == "throughput"
+    )
     assert any(str(folder / "ab") in note for note in judgement.notes)
 
 

@@ -6,7 +6,8 @@
     │   ├── AssetError      an asset can't be had or does not match its digest
     │   └── CheckpointError a checkpoint can't be placed in the model
     ├── NothingMeasuredError  there is nothing to compare or to show           exit 5
-    │   └── BrokenModelError  a model gave NaN or infinite numbers
+    │   ├── BrokenModelError  a model gave NaN or infinite numbers
+    │   └── EngineError       an engine outside died, hung or contradicted itself
     ├── StorageError        the results could not be written                   exit 1
     └── InvariantError      a broken promise inside the engine (a bug)         exit 1
 
@@ -55,6 +56,10 @@ class NothingMeasuredError(EaglebenchError):
 
 class BrokenModelError(NothingMeasuredError):
     """A turn failed while it ran; what such a model gives is no measurement."""
+
+
+class EngineError(NothingMeasuredError):
+    """An engine outside this process died, hung or contradicted itself; finished blocks are kept."""
 
 
 class StorageError(EaglebenchError):

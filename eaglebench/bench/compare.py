@@ -8,7 +8,12 @@ from dataclasses import replace
 from eaglebench.bench.documents import load_run, tau_of
 from eaglebench.bench.judge import check_renames, names_of, with_every_option
 from eaglebench.gate.arms import judge_runs
-from eaglebench.gate.comparable import exact_differences, without_setup, workload_differences
+from eaglebench.gate.comparable import (
+    engine_of,
+    exact_differences,
+    without_setup,
+    workload_differences,
+)
 from eaglebench.gate.finding import doubt_findings, refused
 from eaglebench.gate.setups import judge_setups
 from eaglebench.gate.shared_counts import judge_bookkeeping
@@ -110,7 +115,9 @@ def _why_not(
         for each in (old, new)
     )
     setup = workload_differences(new, old)
-    old, new = (without_setup(each) for each in (old, new)) if setup else (old, new)
+    if setup:
+        is_one = engine_of(old) == engine_of(new)
+        old, new = (without_setup(each, is_one_engine=is_one) for each in (old, new))
     wrong = workload_differences(new, old)
     if wrong:
         return "the workloads differ: " + "; ".join(wrong), []

@@ -72,6 +72,9 @@ def fingerprint(info: RuntimeInfo, num_threads: int | None) -> dict[str, Any]:
         "blas": _loaded_libraries("blas"),
         "openmp": _loaded_libraries("openmp"),
     }
+    if info.engine is not None:
+        facts["exact"]["engine"] = info.backend
+        facts["info"] |= {f"engine {name}": number for name, number in info.engine.items()}
     digests = {name: _digest(facts[name]) for name in ("exact", "timing")}
     return {**facts, "digest": digests}
 

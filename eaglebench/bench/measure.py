@@ -276,4 +276,7 @@ def model_choice(config: RunConfig, *, needs_draft: bool, notice: Notice) -> Mod
         attention_backend=config.attention_backend,
         trust_remote_code=config.trust_remote_code,
         num_threads=config.num_threads,
+        backend=config.backend,
+        engine_python=config.engine_python,
+        engine_args=config.engine_args,
     )

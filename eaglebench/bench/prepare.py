@@ -9,6 +9,7 @@ from eaglebench.assets.fetch import ensure
 from eaglebench.assets.hub_questions import fetch_questions, is_hub_name
 from eaglebench.assets.resolve import check_model_name
 from eaglebench.bench.earlier_runs import stored_config
+from eaglebench.bench.engine_check import check_engine
 from eaglebench.bench.estimate import (
     ByteTokenizer,
     Estimate,
@@ -78,7 +79,7 @@ def prepare(
     for model in (config.model, config.draft_model):
         if model is not None:
             check_model_name(model)
-    expansion = expand(config.matrix, config.limits)
+    expansion = check_engine(config, expand(config.matrix, config.limits))
     if suite_name is not None:
         check_run(
             RunSituation(given=given, config=config, suite=suite, cells=expansion.cells),

@@ -54,7 +54,7 @@ def inspect(
     from eaglebench.training.heads import inspect_head
 
     target = _folder(model) if model else None
-    changes = draft_config.parse_draft_config(fields)
+    changes = draft_config.parse_values(fields)
     _show(inspect_head(_folder(path), target, aux_layer_ids, changes), output_format)
 
 
@@ -86,7 +86,7 @@ def convert(
     from eaglebench.training.heads import convert_head
 
     target = _folder(model) if model else None
-    changes = draft_config.parse_draft_config(fields)
+    changes = draft_config.parse_values(fields)
     report = convert_head(_folder(path), out, form, target, model, aux_layer_ids, changes)
     if form == "speculators" and model is None:
         notice("the config names no verifier; --model would")

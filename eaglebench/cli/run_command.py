@@ -16,12 +16,15 @@ from eaglebench.cli.options import SectionedCommand, joined
 from eaglebench.cli.run_options import run_parameters
 from eaglebench.cli.shown_setups import print_setups, trust_status
 from eaglebench.errors import UsageError
-from eaglebench.plan.draft_config import parse_draft_config
+from eaglebench.plan.draft_config import parse_values
 from eaglebench.plan.options import all_options, parameter_of
 from eaglebench.records.flags import DEFAULT_OUTPUT
 
 if TYPE_CHECKING:
     from eaglebench.bench.prepare import RunSetup
+
+
+ENGINE_ARG = "--engine-arg"
 
 
 def given_options(ctx: click.Context) -> dict[str, Any]:
@@ -37,7 +40,9 @@ def given_options(ctx: click.Context) -> dict[str, Any]:
         if option.is_joined:
             value = joined(value)
         elif name == "draft_config":
-            value = parse_draft_config(value)
+            value = parse_values(value)
+        elif name == "engine_args":
+            value = parse_values(value, ENGINE_ARG)
         elif option.kind == "pair":
             value = dict(value)
         given[name] = value

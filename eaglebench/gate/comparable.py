@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from eaglebench.records.digests import shown
 from eaglebench.records.flags import flag_of
+from eaglebench.records.models import DEFAULT_BACKEND
 from eaglebench.records.snapshot import ArmCounts, Snapshot
 
 PORTABLE_DTYPE = "float64"
@@ -54,21 +55,38 @@ def workload_differences(candidate: Snapshot, baseline: Snapshot) -> list[str]:
 
 
 SETUP = (
-    *("model", "draft_model", "draft_config", "aux_layer_ids", "algorithm", "dtype"),
+    *(
+        "backend",
+        "engine_args",
+        "model",
+        "draft_model",
+        "draft_config",
+        "aux_layer_ids",
+        "algorithm",
+        "dtype",
+    ),
     *("temperature", "top_p", "sampling_top_k", "sampling_rule", "seed"),
     *("accept_threshold_single", "accept_threshold_acc"),
 )
 """Options that are compared for their own sake: which head, which shape, which temperature."""
 _OF_SETUP = (*(name for pair in _MODELS.values() for name in pair), "dtype")
+_OF_ENGINE = ("attention_backend", "engine", "num_threads", "blas", "openmp")
+"""Facts of this process, which say nothing of what an engine outside computes with."""
 
 
-def without_setup(snapshot: Snapshot) -> Snapshot:
+def without_setup(snapshot: Snapshot, *, is_one_engine: bool = True) -> Snapshot:
     """The snapshot without what two setups may differ in; what is left is the questions."""
+    passed_over = _OF_SETUP if is_one_engine else (*_OF_SETUP, *_OF_ENGINE)
     return replace(
         snapshot,
         workload={n: v for n, v in snapshot.workload.items() if n not in SETUP},
-        exact={n: v for n, v in snapshot.exact.items() if n not in _OF_SETUP},
+        exact={n: v for n, v in snapshot.exact.items() if n not in passed_over},
     )
+
+
+def engine_of(snapshot: Snapshot) -> object:
+    """Which engine ran it; runs from before there were several are the embedded one's."""
+    return snapshot.workload.get("backend", DEFAULT_BACKEND)
 
 
 def _both_replay(candidate: Snapshot, baseline: Snapshot) -> bool:

@@ -14,8 +14,8 @@ HELP = (
 )
 
 
-def parse_draft_config(given: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
-    """Fields and values; a value is JSON, or else a word as it stands. None where none is given.
+def parse_values(given: Iterable[tuple[str, str]], flag: str = NAME) -> dict[str, Any] | None:
+    """Names and values; a value is JSON, or else a word as it stands. None where none is given.
 
     Raises:
         UsageError: a field is given twice with two values.
@@ -24,7 +24,7 @@ def parse_draft_config(given: Iterable[tuple[str, str]]) -> dict[str, Any] | Non
     for name, text in given:
         value = _parsed(text)
         if name in found and found[name] != value:
-            raise UsageError(f"{NAME} says two things of {name}: {found[name]!r} and {value!r}")
+            raise UsageError(f"{flag} says two things of {name}: {found[name]!r} and {value!r}")
         found[name] = value
     return found or None
 

@@ -23,6 +23,7 @@ from eaglebench.plan.option import (
     Option,
 )
 from eaglebench.records.knobs import ARMS, BASELINE_ARM
+from eaglebench.records.models import DEFAULT_BACKEND
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -48,6 +49,34 @@ class EngineFields(BaseModel):
             is_many=True,
         ),
     ] = DEFAULT_MODEL
+    backend: Annotated[
+        str,
+        Option(
+            section=MODELS,
+            unit="NAME",
+            words=("embedded", "vllm"),
+            help="Which engine runs it (docs/engines.md).",
+            is_many=True,
+        ),
+    ] = DEFAULT_BACKEND
+    engine_python: Annotated[
+        str | None,
+        Option(
+            section=MODELS,
+            unit="FILE",
+            help="Python of the environment that an engine outside is installed in.",
+            affects="nothing",
+        ),
+    ] = None
+    engine_args: Annotated[
+        dict[str, Any],
+        Option(
+            section=MODELS,
+            help="KEY=VALUE for that engine itself; a value may be JSON.",
+            kind="pair",
+            flag="--engine-arg",
+        ),
+    ] = Field(default_factory=dict)
     draft_model: Annotated[
         str | None,
         Option(

@@ -12,8 +12,11 @@ from typing import Any
 from eaglebench.errors import UsageError
 from eaglebench.plan.options import all_options
 from eaglebench.records.flags import flag_of
+from eaglebench.records.models import DEFAULT_BACKEND
 
 _PAIRED = ("model", "draft_model")
+OUTSIDE = ("engine_python", "engine_args")
+"""Options of engines that run under a python of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,14 @@ def split_setups(given: Mapping[str, Any]) -> list[SetupChoice]:
         {name: value for part in parts for name, value in part.items()}
         for parts in product(*groups)
     ]
-    return [SetupChoice(given={**given, **values}, values=values) for values in combined]
+    return [SetupChoice(given=_own(given, values), values=values) for values in combined]
+
+
+def _own(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of one of the runs; those of engines outside are not for the one inside."""
+    is_inside = values.get("backend") == DEFAULT_BACKEND
+    kept = {n: v for n, v in given.items() if not (is_inside and n in OUTSIDE)}
+    return {**kept, **values}
 
 
 def refuse_several(given: Mapping[str, Any]) -> None:

@@ -1,8 +1,12 @@
 """Which models a run loads, what was loaded, and how exact their numbers are."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+
+DEFAULT_BACKEND = "embedded"
+"""The engine of this project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,7 +16,8 @@ class ModelChoice:
     `target` and `draft` are local folders; `target_name` and `draft_name` are what the user called
     them. Without a draft the target decodes plainly. `algorithm` refuses a head of another kind;
     None takes any. `aux_layer_ids` overrules which states of the target feed the head, `draft_config`
-    other fields of its config.
+    other fields of its config. `backend` names the engine, `engine_python` the python that it runs
+    under, `engine_args` arguments of its own.
     """
 
     target: str
@@ -27,6 +32,9 @@ class ModelChoice:
     attention_backend: str = "auto"
     trust_remote_code: bool = False
     num_threads: int | None = None
+    backend: str = DEFAULT_BACKEND
+    engine_python: str | None = None
+    engine_args: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +69,8 @@ class RuntimeInfo:
     `window` is the number of positions that window layers see, None without such layers;
     `window_bytes_per_slot` is their part of `kv_bytes_per_slot`.
     `num_threads` is the number of CPU threads in use, whoever chose it; `accelerator` is None on a
-    CPU.
+    CPU. `engine` is who an engine outside says it is: its version and those of its libraries; what
+    such an engine does not tell (its bytes) is None.
     """
 
     backend: str
@@ -79,8 +88,8 @@ class RuntimeInfo:
     stop_token_ids: tuple[int, ...]
     aux_layer_ids: tuple[int, ...]
     warnings: tuple[str, ...]
-    weights_bytes: int
-    kv_bytes_per_slot: int
+    weights_bytes: int | None
+    kv_bytes_per_slot: int | None
     algorithm: str | None = None
     aux_counting: str | None = None
     draft_positions: int | None = None
@@ -92,6 +101,7 @@ class RuntimeInfo:
     accelerator: AcceleratorFacts | None = None
     target_config_sha256: str | None = None
     draft_config_sha256: str | None = None
+    engine: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

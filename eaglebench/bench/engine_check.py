@@ -1,0 +1,48 @@
+"""What an engine can't be asked, found before anything is loaded."""
+
+from typing import Any
+
+from eaglebench.backends.registry import abilities_of
+from eaglebench.errors import UsageError
+from eaglebench.plan.cell import SkippedCell
+from eaglebench.plan.matrix import Expansion
+from eaglebench.plan.run_config import RunConfig
+from eaglebench.plan.setups import OUTSIDE
+from eaglebench.records.flags import flag_of
+from eaglebench.records.knobs import base_arm
+
+def check_engine(config: RunConfig, expansion: Expansion) -> Expansion:
+    """The cells that the engine of a run has; those it has not are left out with the reason.
+
+    Raises:
+        UsageError: the engine is unknown, or has not what was asked for: an arm, an option, any cell.
+    """
+    name, abilities = config.backend, abilities_of(config.backend)
+    missing = [arm for arm in config.arms if base_arm(arm) not in abilities.arms]
+    if missing:
+        raise UsageError(
+            f"--backend {name} has no arm {', '.join(missing)}; it has {', '.join(abilities.arms)}",
+            hint="faults are planted in the embedded engine alone",
+        )
+    for option, why in abilities.refuses.items():
+        if _is_given(config, option):
+            raise UsageError(f"{flag_of(option)} is not to be had of --backend {name}: {why}")
+    for option in () if abilities.is_outside else OUTSIDE:
+        if _is_given(config, option):
+            flag = "--engine-arg" if option == "engine_args" else flag_of(option)
+            raise UsageError(f"{flag} is without effect: --backend {name} runs in this process")
+    skipped: dict[str, str] = {
+        cell.cell_id: f"--backend {name}: {why}"
+        for cell in expansion.cells
+        if (why := abilities.obstacle(cell.knobs)) is not None
+    }
+    cells = tuple(cell for cell in expansion.cells if cell.cell_id not in skipped)
+    if not cells:
+        raise UsageError("; ".join(dict.fromkeys(skipped.values())))
+    left_out = tuple(SkippedCell(cell_id=cell, reason=why) for cell, why in skipped.items())
+    return Expansion(cells=cells, skipped=(*expansion.skipped, *left_out))
+
+
+def _is_given(config: RunConfig, option: str) -> bool:
+    default: Any = RunConfig.model_fields[option].get_default(call_default_factory=True)
+    return bool(getattr(config, option) != default)

@@ -1,6 +1,5 @@
 """vLLM behind the `Runtime` and `Backend` protocols: knobs to its arguments, a worker an arm."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -175,7 +174,7 @@ class VllmBackend:
                 for ended in answer["ended"]:
                     yield observe(running.pop(ended["id"]), ended, self.context_length)
         finally:
-            if running:
+            if running and self.worker.is_alive:
                 self.worker.ask({"op": "abort"})
 
     def _add(self, request: GenerationRequest) -> str:
@@ -264,13 +263,12 @@ def _environment(choice: ModelChoice, python: Path) -> dict[str, str]:
     if choice.num_threads is not None:
         found["OMP_NUM_THREADS"] = str(choice.num_threads)
     if choice.device == "cpu":
-        cpu = {
+        found |= {
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "KMP_BLOCKTIME": "0",
         }
         openmp = python.parent.parent / "lib" / "libiomp5.so"
         if openmp.exists():
-            cpu["LD_PRELOAD"] = str(openmp)
-        found |= {name: value for name, value in cpu.items() if name not in os.environ}
+            found["LD_PRELOAD"] = str(openmp)
     return found

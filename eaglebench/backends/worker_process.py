@@ -33,7 +33,7 @@ class Worker:
     def __init__(
         self, python: str, script: Path, *, environment: Mapping[str, str], name: str
     ) -> None:
-        """Start it.
+        """Start it; what the user's environment says goes before `environment`.
 
         Raises:
             UsageError: there is no such python.
@@ -41,12 +41,12 @@ class Worker:
         self.name = name
         self._log = tempfile.NamedTemporaryFile(prefix="eaglebench-", suffix=".log")  # noqa: SIM115  # as long as the process
         try:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603  # the python that the user named
                 [python, "-u", str(script)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
-                env={**os.environ, **environment},
+                env={**environment, **os.environ},
                 start_new_session=True,
             )
         except OSError as error:
@@ -94,6 +94,11 @@ class Worker:
             stream.flush()
         except (OSError, ValueError) as error:
             raise self._gone() from error
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it could answer."""
+        return self._process.poll() is None
 
     def close(self) -> None:
         """End it and whatever it started."""

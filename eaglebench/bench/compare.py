@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from eaglebench.bench.documents import load_run, tau_of
 from eaglebench.bench.judge import check_renames, names_of, with_every_option
-from eaglebench.gate.arms import judge_runs
+from eaglebench.gate.arms import judge_arm, judge_runs
 from eaglebench.gate.comparable import (
+    are_only_engines,
     engine_of,
     exact_differences,
     without_setup,
@@ -59,6 +60,7 @@ def pair_runs(
     old, new = _sides(earlier, {}), _sides(later, renamed)
     twins = _twins(old, new)
     setup += [f"draft shape: {there[0]} before, {here[0]} now" for here, there in twins.items()]
+    is_engine = are_only_engines(setup)
     tau = tau_of(later).wider(tau_of(earlier))
     rows, findings = [], doubt_findings(doubts_of(later))
     doubts = [doubt for doubt in doubts_of(earlier) if doubt.is_fatal]
@@ -70,7 +72,9 @@ def pair_runs(
         difference = make_difference(side, old[there], earlier.run_id, tau)
         interval, shared = _interval(side, old[there])
         rows.append(PairedRow(cell_id=key[0], arm=key[1], difference=difference, interval=interval))
-        if setup:
+        if is_engine:
+            findings.append(judge_arm(*key, difference))
+        elif setup:
             findings.append(judge_setups(*key, difference, interval, shared))
         else:
             findings.append(judge_runs(*key, difference, interval))
@@ -82,11 +86,12 @@ def pair_runs(
     ]
     notes = [f"{earlier.run_id}: {doubt.sentence}" for doubt in doubts] + _left_out(old, new, twins)
     if setup:
-        notes.append("the setups differ, and are compared by what they accept: " + "; ".join(setup))
+        how = "and may draft nothing else" if is_engine else "and are compared by what they accept"
+        notes.append(f"the setups differ, {how}: " + "; ".join(setup))
     if any(difference.throughput is not None for difference in (row.difference for row in rows)):
         notes.append(TIMES)
     judgement = _judgement(earlier, later, findings, notes)
-    if not setup and not renamed:
+    if (not setup or is_engine) and not renamed:
         judgement = replace(judgement, commands=_where_to_look(findings, before, after))
     return rows, judgement
 

@@ -11,6 +11,7 @@ from eaglebench.plan.setups import OUTSIDE
 from eaglebench.records.flags import flag_of
 from eaglebench.records.knobs import base_arm
 
+
 def check_engine(config: RunConfig, expansion: Expansion) -> Expansion:
     """The cells that the engine of a run has; those it has not are left out with the reason.
 
@@ -32,14 +33,14 @@ def check_engine(config: RunConfig, expansion: Expansion) -> Expansion:
             flag = "--engine-arg" if option == "engine_args" else flag_of(option)
             raise UsageError(f"{flag} is without effect: --backend {name} runs in this process")
     skipped: dict[str, str] = {
-        cell.cell_id: f"--backend {name}: {why}"
+        cell.cell_id: f"--backend {name}: {reason}"
         for cell in expansion.cells
-        if (why := abilities.obstacle(cell.knobs)) is not None
+        if (reason := abilities.obstacle(cell.knobs)) is not None
     }
     cells = tuple(cell for cell in expansion.cells if cell.cell_id not in skipped)
     if not cells:
         raise UsageError("; ".join(dict.fromkeys(skipped.values())))
-    left_out = tuple(SkippedCell(cell_id=cell, reason=why) for cell, why in skipped.items())
+    left_out = tuple(SkippedCell(cell_id=cell, reason=reason) for cell, reason in skipped.items())
     return Expansion(cells=cells, skipped=(*expansion.skipped, *left_out))
 
 

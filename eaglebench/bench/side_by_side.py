@@ -15,6 +15,7 @@ from eaglebench.report.document import ReportDocument
 from eaglebench.report.phrases import commit_text
 from eaglebench.report.setups_table import SetupRow
 from eaglebench.report.side_by_side import PairedRow
+from eaglebench.stats.difference import Difference
 from eaglebench.stats.throughput import RatioEstimate
 
 NONE = "none"
@@ -89,12 +90,17 @@ def _rows(
                 length=row.counts.acceptance_length,
                 change=pair.difference.acceptance if pair else None,
                 others=pair.interval if pair else None,
+                alike=_alike(pair.difference) if pair else None,
                 verdict=judgement.verdict_on(*place) if judgement else None,
                 tokens_per_s=row.tokens_per_s,
                 gain=gains.get(place),
             )
         )
     return rows
+
+
+def _alike(difference: Difference) -> tuple[int, int]:
+    return difference.count("identical"), len(difference.pairs)
 
 
 def _gains(document: ReportDocument) -> dict[tuple[str, str], RatioEstimate]:

@@ -130,6 +130,7 @@ _KINDS: dict[str, OfferedType] = {
     "excluded": OfferedType(_assets("questions"), "file"),
     "question_file": OfferedType(_none, "file"),
     "config": OfferedType(_none, "file"),
+    "engine_python": OfferedType(_none, "file"),
     "matrix": _MATRIX,
     "file": _MATRIX,
     "run": _RUN,

@@ -69,9 +69,23 @@ class SeamGuessFault(EnginePolicy):
     name = "seam-guess"
     wants_seam_guess = True
 
-    def seam_successor(self, next_prompt_token: int, target_guess: int | None) -> int:
+    def seam_successor(
+        self, next_prompt_token: int, target_guess: int | None, last_prompt_token: int
+    ) -> int:
         """The guess, right or wrong."""
         return next_prompt_token if target_guess is None else target_guess
+
+
+class SeamLastFault(EnginePolicy):
+    """At a chunk seam the prompt's last token stands in for the next one (vLLM 0.32.0, V1 runner)."""
+
+    name = "seam-last"
+
+    def seam_successor(
+        self, next_prompt_token: int, target_guess: int | None, last_prompt_token: int
+    ) -> int:
+        """The last token that is known, wherever the chunk ends."""
+        return last_prompt_token
 
 
 FAULT_POLICIES: tuple[type[EnginePolicy], ...] = (
@@ -79,4 +93,5 @@ FAULT_POLICIES: tuple[type[EnginePolicy], ...] = (
     NoLookaheadFault,
     KvReuseFault,
     SeamGuessFault,
+    SeamLastFault,
 )

@@ -57,7 +57,9 @@ class EnginePolicy:
         """
         return first_new_slot
 
-    def seam_successor(self, next_prompt_token: int, target_guess: int | None) -> int:
+    def seam_successor(
+        self, next_prompt_token: int, target_guess: int | None, last_prompt_token: int
+    ) -> int:
         """The token that follows the last slot of a middle chunk."""
         return next_prompt_token
 

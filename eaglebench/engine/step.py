@@ -187,7 +187,9 @@ class StepRunner:
         request = result.row.request
         successors = request.known_tokens[start + 1 : end + 1].astype(np.int64)
         if isinstance(result.row, PrefillRow) and not result.row.completes:
-            successors[-1] = self.policy.seam_successor(int(successors[-1]), result.seam_guess)
+            successors[-1] = self.policy.seam_successor(
+                int(successors[-1]), result.seam_guess, int(request.known_tokens[-1])
+            )
             request.seams.append((end - 1, int(successors[-1])))
         return successors
 

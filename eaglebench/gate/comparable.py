@@ -1,6 +1,6 @@
 """Whether two snapshots may be compared at all, and what differs if not."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from eaglebench.records.digests import shown
@@ -69,6 +69,7 @@ SETUP = (
     *("accept_threshold_single", "accept_threshold_acc"),
 )
 """Options that are compared for their own sake: which head, which shape, which temperature."""
+_ENGINES = ("backend", "engine_args")
 _OF_SETUP = (*(name for pair in _MODELS.values() for name in pair), "dtype")
 _OF_ENGINE = ("attention_backend", "engine", "num_threads", "blas", "openmp")
 """Facts of this process, which say nothing of what an engine outside computes with."""
@@ -82,6 +83,11 @@ def without_setup(snapshot: Snapshot, *, is_one_engine: bool = True) -> Snapshot
         workload={n: v for n, v in snapshot.workload.items() if n not in SETUP},
         exact={n: v for n, v in snapshot.exact.items() if n not in passed_over},
     )
+
+
+def are_only_engines(setup: Sequence[str]) -> bool:
+    """Whether what two setups differ in is the engine alone, which may change no draft."""
+    return bool(setup) and all(text.partition(":")[0] in _ENGINES for text in setup)
 
 
 def engine_of(snapshot: Snapshot) -> object:

@@ -7,8 +7,9 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eaglebench.plan.model_fields import Positive
 from eaglebench.plan.option import QUESTIONS, SAMPLING, Need, Option
-from eaglebench.plan.run_fields import Positive, Share
+from eaglebench.plan.run_fields import Share
 from eaglebench.records.generation import SAMPLING_RULES, SamplingRule
 
 PromptFormat = Literal["chat", "raw"]

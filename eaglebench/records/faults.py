@@ -43,6 +43,11 @@ FAULTS: dict[str, Fault] = {
         issues=("sglang#26329",),
         shows_when="prompts are longer than --chunked-prefill-size",
     ),
+    "seam-last": Fault(
+        what="at a chunk seam the prompt's last token stands in for the next one",
+        issues=("vLLM 0.32.0, docs/engines.md",),
+        shows_when="prompts are longer than --chunked-prefill-size",
+    ),
 }
 """By the name of the arm."""
 

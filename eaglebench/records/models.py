@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-
 DEFAULT_BACKEND = "embedded"
 """The engine of this project."""
 

@@ -19,10 +19,11 @@ _KEY = (
     "alone shares it with requests that go on otherwise"
 )
 _OTHER_TOKENS = "the cache gave what no earlier request of this arm wrote behind these tokens"
-_SEAM = (
-    "a chunk of the prompt ended there, and the draft KV was made with the target's guess instead "
-    "of the prompt's next token"
-)
+_SEAMS = {
+    "seam-guess": "the target's guess instead of the prompt's next token",
+    "seam-last": "the last token of the prompt instead of the next one",
+}
+_SEAM = "a chunk of the prompt ended there, and the draft KV was made with"
 _KEPT = (
     "they keep the draft KV that the proposal left there, made from the head's own states; it was "
     "not written again from the target's after verify"
@@ -86,7 +87,8 @@ def causes(reading: Reading, side: str, text: TokenText) -> list[str]:
         by_kind.setdefault(str(slot.suspicion), []).append(slot)
     if side == "target":
         by_kind = {kind: slots for kind, slots in by_kind.items() if kind == "other-tokens"}
-    lines = [_cause(kind, slots, text) for kind, slots in by_kind.items()]
+    last = reading.turn.prompt_token_ids[-1:]
+    lines = [_cause(kind, slots, text, last) for kind, slots in by_kind.items()]
     if reading.past and side == "draft":
         where = f"slots {_slots(reading.past[0], reading.past[-1])}"
         lines.append(f"past the reservation: {where}: {_PAST} {_as_arm('no-lookahead')}")
@@ -104,7 +106,7 @@ def no_cause(readings: Sequence[Reading]) -> str:
     )
 
 
-def _cause(kind: str, slots: Sequence[Slot], text: TokenText) -> str:
+def _cause(kind: str, slots: Sequence[Slot], text: TokenText, last: Sequence[int]) -> str:
     first = slots[0]
     where = (
         f"slot {first.position}"
@@ -121,7 +123,8 @@ def _cause(kind: str, slots: Sequence[Slot], text: TokenText) -> str:
     if kind == "seam":
         guess = "a guess that is not recorded" if first.then is None else text([first.then])
         now = text([first.now]) if first.now is not None else NO_VALUE
-        return f"chunk seam: {where}: {_SEAM}: {guess} for {now} {_as_arm('seam-guess')}"
+        arm = "seam-last" if all([slot.then] == list(last) for slot in slots) else "seam-guess"
+        return f"chunk seam: {where}: {_SEAM} {_SEAMS[arm]}: {guess} for {now} {_as_arm(arm)}"
     return f"kept proposal: {where}: {_KEPT} {_as_arm('kv-reuse')}"
 
 

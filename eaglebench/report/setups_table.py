@@ -27,6 +27,7 @@ class SetupRow:
         change: of the length against the first run, over the questions that both answered; None for
             the first run itself and for a cell that it lacks.
         others: the same on other prompts; None where too few questions were asked.
+        alike: turns with the same tokens in the same steps as in the first run, of how many.
         verdict: on the change.
         tokens_per_s: delivered; None where nothing was timed.
         gain: throughput over plain decoding in the same run; None where that did not run.
@@ -39,6 +40,7 @@ class SetupRow:
     length: float | None
     change: float | None = None
     others: LengthInterval | None = None
+    alike: tuple[int, int] | None = None
     verdict: Verdict | None = None
     tokens_per_s: float | None
     gain: RatioEstimate | None = None
@@ -62,11 +64,13 @@ def setups_table(rows: Sequence[SetupRow], *, is_judged: bool) -> Table:
     setup = ", ".join(name.replace("_", "-") for name in rows[0].setup)
     gained = any(row.gain for row in rows)
     claimed = any(row.others for row in rows)
+    not_alike = not any(row.alike and row.alike[0] for row in rows)
     columns = [
         Column(setup or "run", "name"),
         *([Column("cell", lambda row: cells[row.cell_id])] if len(cells.cells) > 1 else []),
         Column("acceptance length", "length", "ratio", short="accept.\nlength"),
         Column("against the first", "change", "change", short="against\nthe first"),
+        Column("turns alike", _alike, is_right=True, short="turns\nalike", is_wide=not_alike),
         *([Column("on other prompts", _others, is_right=True)] if claimed else []),
         Column("token/s", "tokens_per_s", "brief", is_wide=True),
         *(
@@ -123,6 +127,10 @@ def _others(row: SetupRow) -> str | None:
         return None
     low, high = (cell_text(bound, "change") for bound in (row.others.low, row.others.high))
     return f"{low} to {high}"
+
+
+def _alike(row: SetupRow) -> str | None:
+    return None if row.alike is None else f"{row.alike[0]} of {row.alike[1]}"
 
 
 def _factor(row: SetupRow) -> float:

@@ -73,6 +73,7 @@ _ARMS: Mapping[str, _Check] = {
     "radix": _hits,
     "unigram": _hits,
     "seam-guess": _chunks,
+    "seam-last": _chunks,
     "kv-reuse": _accepted,
     "no-lookahead": _drafted,
 }

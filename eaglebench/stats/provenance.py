@@ -19,6 +19,8 @@ from eaglebench.records.measured import MeasuredTurn, TurnKey
 
 Origin = Literal["cached", "prefill", "verify"]
 Suspicion = Literal["next-token", "other-tokens", "seam", "kept-proposal"]
+_AT_SEAMS = ("seam-guess", "seam-last")
+"""Arms that plant a wrong token there."""
 _OwnFault = tuple[Suspicion, int | None]
 
 
@@ -305,7 +307,7 @@ def _own_faults(turn: MeasuredTurn) -> dict[int, _OwnFault]:
     found: dict[int, _OwnFault] = {}
     known, arm = _known(turn), base_arm(turn.arm)
     for slot, made_with in (seams_of(turn) or {}).items():
-        if arm == "seam-guess" if made_with is None else made_with != known[slot + 1]:
+        if arm in _AT_SEAMS if made_with is None else made_with != known[slot + 1]:
             found[slot] = "seam", made_with
     if arm == "kv-reuse":
         for step in turn.steps:

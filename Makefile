@@ -27,9 +27,15 @@ compatibility: $(STAMP)  ## prefix caching over page size x chunk, with and with
 
 check: format-check lint types tests gate
 
-gate: $(STAMP)  ## run the tiny suite in float64 and hold its counts against the committed baseline
-	$(BIN)/eaglebench run tiny --dtype float64 --page-size 1,16 --chunked-prefill-size -1,16 -e gate --progress none > /dev/null
+GATED := $(BIN)/eaglebench run --dtype float64 --progress none -e gate
+
+gate: $(STAMP)  ## run the tiny suites in float64 and hold their counts against the committed baselines
+	$(GATED) tiny --page-size 1,16 --chunked-prefill-size -1,16 > /dev/null
 	$(BIN)/eaglebench gate --baseline tiny-float64
+	$(GATED) tiny-pages > /dev/null
+	$(BIN)/eaglebench gate --baseline tiny-pages-float64
+	$(GATED) tiny --num-steps 5 --parallel 4 --chunked-prefill-size 16 > /dev/null
+	$(BIN)/eaglebench gate --baseline tiny-lookahead-float64
 
 format: $(STAMP)
 	$(BIN)/ruff format .

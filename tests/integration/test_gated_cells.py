@@ -8,7 +8,7 @@ from tests.stored_runs import invoke
 
 BASELINES = Path(__file__).parents[2] / "results" / "baselines"
 GATED = {
-    "tiny-float64": ("tiny", "--chunked-prefill-size", "-1,16"),
+    "tiny-float64": ("tiny", "--page-size", "1,16", "--chunked-prefill-size", "-1,16"),
     "tiny-pages-float64": ("tiny-pages",),
     "tiny-lookahead-float64": (
         *("tiny", "--num-steps", "5", "--parallel", "4"),

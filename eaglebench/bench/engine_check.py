@@ -1,15 +1,28 @@
 """What an engine can't be asked, found before anything is loaded."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from eaglebench.backends.registry import abilities_of
 from eaglebench.errors import UsageError
 from eaglebench.plan.cell import SkippedCell
 from eaglebench.plan.matrix import Expansion
+from eaglebench.plan.option import Notice
 from eaglebench.plan.run_config import RunConfig
 from eaglebench.plan.setups import OUTSIDE
 from eaglebench.records.flags import flag_of
 from eaglebench.records.knobs import base_arm
+
+
+def with_own_arms(config: RunConfig, given: Mapping[str, Any], notice: Notice) -> RunConfig:
+    """Without arms that a suite would have and the engine has not; those that were asked for stay."""
+    known = abilities_of(config.backend).arms
+    left_out = [arm for arm in config.arms if base_arm(arm) not in known]
+    kept = tuple(arm for arm in config.arms if arm not in left_out)
+    if "arms" in given or not left_out or not kept:
+        return config
+    notice(f"note: --backend {config.backend} has no arm {', '.join(left_out)}; left out")
+    return config.model_copy(update={"arms": kept})
 
 
 def check_engine(config: RunConfig, expansion: Expansion) -> Expansion:

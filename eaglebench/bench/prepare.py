@@ -9,7 +9,7 @@ from eaglebench.assets.fetch import ensure
 from eaglebench.assets.hub_questions import fetch_questions, is_hub_name
 from eaglebench.assets.resolve import check_model_name
 from eaglebench.bench.earlier_runs import stored_config
-from eaglebench.bench.engine_check import check_engine
+from eaglebench.bench.engine_check import check_engine, with_own_arms
 from eaglebench.bench.estimate import (
     ByteTokenizer,
     Estimate,
@@ -76,6 +76,7 @@ def prepare(
     else:
         suite = load_suite(suite_name)
         config = settle(given, suite, sources, notice=notice)
+        config = with_own_arms(config, given, notice)
     for model in (config.model, config.draft_model):
         if model is not None:
             check_model_name(model)

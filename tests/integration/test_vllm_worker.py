@@ -103,6 +103,18 @@ def test_a_cell_that_it_has_not_is_left_out_with_the_reason() -> None:
     assert "multiple of 16" in manifest["skipped"][0]["reason"]
 
 
+def test_arms_that_a_suite_would_have_are_left_out_and_said() -> None:
+    """The ladder's planted fault is nothing that vLLM has; those that were typed are refused."""
+    shipped = Path(__file__).parents[2] / "suites" / "tiny.toml"
+    arms = 'arms = ["unigram", "radix", "no-cache"]'
+    Path("mine.toml").write_text(f"{shipped.read_text()}page_size = 16\n{arms}\n")
+    status, _, err = invoke("run", "mine.toml", *RUN[2:], *OUTSIDE)
+
+    assert status == 0, err
+    assert "has no arm unigram; left out" in err
+    assert open_run("latest", "out").manifest["config"]["arms"] == ["radix", "no-cache"]
+
+
 def test_options_of_an_engine_outside_are_nothing_to_the_one_inside() -> None:
     """Refused by name."""
     status, _, err = invoke(*RUN, "--engine-arg", "gpu_memory_utilization=0.5")

@@ -1,25 +1,29 @@
 """Two versions of the code in processes that take turns: counts held together, times by pairs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
+from statistics import fmean
 
-from eaglebench.bench.compare import pair_runs
+from eaglebench.bench.compare import TIMES, pair_runs
 from eaglebench.bench.versions import Version
+from eaglebench.clock import Clock, MonotonicClock
 from eaglebench.gate.policy import ALPHA
 from eaglebench.gate.times import judge_processes
 from eaglebench.plan.option import Notice
 from eaglebench.plan.passes import PassRange
 from eaglebench.records.verdict import Judgement
+from eaglebench.report.side_by_side import PairedRow
 from eaglebench.stats.acceptance import speed
-from eaglebench.stats.throughput import estimate_ratio
+from eaglebench.stats.throughput import LEAST_PASSES, estimate_ratio
 from eaglebench.store.run_folder import find_run
 
 Key = tuple[str, str]
 """Cell and arm."""
-Ratios = dict[Key, list[float]]
-"""Log ratios of tokens a second, B to A, one a pair of processes."""
+Rates = dict[Key, list[tuple[float, float]]]
+"""Tokens a second of A and of B, one a pair of processes."""
+_MINUTE_S = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,53 +50,69 @@ def compare_versions(
     *,
     environment: Mapping[str, str],
     notice: Notice,
-) -> Judgement:
+    clock: Clock | None = None,
+) -> tuple[list[PairedRow], Judgement]:
     """Start A and B in turns (A B, B A, ...) with these arguments of `run`, and judge B.
 
-    Counts of the newest runs are compared question by question, times over all pairs. Runs are
-    kept in `folder`; processes get `environment`; `notice` is told after each pair how well the times are known.
+    Returns lengths and rates of every cell and arm, and the verdicts. Counts of the newest runs are compared question by question, times over all pairs. Runs are
+    kept in `folder`; processes get `environment`; `notice` is told after each pair how well the times are
+    known and how long the least number of pairs will take.
 
     Raises:
         UsageError: a version ended with an error.
     """
-    ratios: Ratios = {}
+    rates: Rates = {}
+    clock = clock or MonotonicClock()
+    started_s = clock.now_s()
     sides = list(zip("ab", (a, b), strict=True))
     for number in range(1, pairs.number.most + 1):
         for side, version in sides if number % 2 else reversed(sides):
             options = (*arguments, "--progress", "none", "--output-dir", str(folder / side))
             version.run(["run", *options], environment)
-        if _is_known(folder, number, pairs, ratios, notice):
+        widest = _take(folder, rates)
+        left_s = (pairs.number.least - number) * (clock.now_s() - started_s) / number
+        notice(_progress_text(number, pairs, widest, left_s))
+        if number >= pairs.number.least and widest is not None and widest <= pairs.precision:
             break
     before, after = (find_run(folder / side, "latest") for side in "ab")
-    _, counted = pair_runs(before, after, {}, across_environments=False)
-    return Judgement(
+    rows, counted = pair_runs(before, after, {}, across_environments=False)
+    rows = [replace(row, rates=_means(rates.get((row.cell_id, row.arm)))) for row in rows]
+    return rows, Judgement(
         candidate=f"B ({b.name})",
         baseline=f"A ({a.name})",
-        findings=(*counted.findings, *judge_processes(ratios, pairs.allowed, ALPHA)),
-        notes=(*counted.notes, f"runs are in {folder}"),
+        findings=(*counted.findings, *judge_processes(_ratios(rates), pairs.allowed, ALPHA)),
+        notes=(*(n for n in counted.notes if n != TIMES), f"runs are in {folder}"),
         commands=counted.commands,
     )
 
 
-def _is_known(
-    folder: Path, number: int, pairs: ProcessPairs, ratios: Ratios, notice: Notice
-) -> bool:
-    """Count in the newest pair of runs; whether the times are now known well enough."""
+def _take(folder: Path, rates: Rates) -> float | None:
+    """Count in the newest pair of runs; the half-width of the ratio that is known least."""
     before, after = (_rates(folder / side) for side in "ab")
     for key, rate in after.items():
         if key in before:
-            ratios.setdefault(key, []).append(log(rate) - log(before[key]))
-    widest = _widest(ratios)
-    known = "" if widest is None else f", half-width {widest:.2%}"
-    notice(f"pair {number} of {pairs.number.least} to {pairs.number.most}{known}")
-    return number >= pairs.number.least and widest is not None and widest <= pairs.precision
-
-
-def _widest(ratios: Ratios) -> float | None:
-    """Half-width of the ratio that is known least; None where none has one yet."""
-    estimates = (estimate_ratio(values) for values in ratios.values())
+            rates.setdefault(key, []).append((before[key], rate))
+    estimates = (estimate_ratio(values) for values in _ratios(rates).values())
     widths = [e.half_width for e in estimates if e is not None and e.half_width is not None]
     return max(widths, default=None)
+
+
+def _progress_text(number: int, pairs: ProcessPairs, widest: float | None, left_s: float) -> str:
+    text = f"pair {number} of {pairs.number.least} to {pairs.number.most}"
+    if widest is not None and number >= LEAST_PASSES:
+        text += f", half-width {widest:.2%}"
+    if left_s > 0:
+        text += f", {left_s / _MINUTE_S:.1f} minutes or more to go"
+    return text
+
+
+def _ratios(rates: Rates) -> dict[Key, list[float]]:
+    """Log ratios of B to A."""
+    return {key: [log(b) - log(a) for a, b in pairs] for key, pairs in rates.items()}
+
+
+def _means(pairs: Sequence[tuple[float, float]] | None) -> tuple[float, float] | None:
+    return (fmean(a for a, _ in pairs), fmean(b for _, b in pairs)) if pairs else None
 
 
 def _rates(root: Path) -> dict[Key, float]:

@@ -62,9 +62,10 @@ def ab(
     """
     from eaglebench.bench.ab import ProcessPairs, compare_versions
     from eaglebench.bench.versions import open_version
-    from eaglebench.cli.console import notice
+    from eaglebench.cli.console import notice, stdout_console
     from eaglebench.cli.shown_verdict import show_verdict
     from eaglebench.plan.passes import PassRange, parse_share
+    from eaglebench.report.terminal import render_run_pair
 
     for option in _SETTLED:
         if any(given.split("=")[0] == option for given in run_options):
@@ -80,7 +81,12 @@ def ab(
     folder = Path(output_dir) / "ab" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{suite}"
     with open_version(ref_a, Path.cwd()) as a, open_version(ref_b, Path.cwd()) as b:
         arguments = (suite, *run_options)
-        judgement = compare_versions(
+        rows, judgement = compare_versions(
             a, b, arguments, folder, pairs, environment=os.environ, notice=notice
         )
-    return show_verdict(judgement, is_strict=strict)
+
+    def lengths() -> None:
+        if rows:
+            render_run_pair(rows, stdout_console(), title=f"B ({b.name}) against A ({a.name})")
+
+    return show_verdict(judgement, is_strict=strict, above=lengths)

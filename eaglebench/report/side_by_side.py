@@ -20,34 +20,46 @@ TIERS: tuple[Tier, ...] = ("identical", "matched", "diverged")
 class PairedRow:
     """One cell and arm of the later run against the earlier one.
 
-    `interval` is what that says of other prompts; None where too few questions were asked.
+    `interval` is what that says of other prompts; None where too few questions were asked. `rates` are
+    tokens a second of both, where they were timed in turns.
     """
 
     cell_id: str
     arm: str
     difference: Difference
     interval: LengthInterval | None = None
+    rates: tuple[float, float] | None = None
 
 
-def runs_pair_table(rows: Sequence[PairedRow], title: str, *, is_wide: bool) -> Table:
-    """Lengths and tiers, and every exact counter that changed if there is room."""
+def runs_pair_table(rows: Sequence[PairedRow], title: str) -> Table:
+    """Lengths and tiers, cells by what varies; under it every exact counter that changed."""
+    cells = CellNames(row.cell_id for row in rows)
+    shared = cells.shared or cells.cells[0]
     columns = [
-        *(Column("cell", "cell_id"), Column("arm", "arm")),
+        *([Column("cell", lambda row: cells[row.cell_id])] if len(cells.cells) > 1 else []),
+        Column("arm", "arm"),
         Column(
             "acceptance length", read("difference", _lengths), is_right=True, short="accept. length"
         ),
         Column("change", "difference.acceptance", "change"),
+        *([Column("token/s", _rates, is_right=True)] if any(row.rates for row in rows) else []),
         *(Column(tier, read("difference", partial(_of_tier, tier)), "count") for tier in TIERS),
     ]
-    if is_wide:
-        changed = read("difference", lambda found: changed_counters(found) or "none")
-        columns.append(Column("counters that changed", changed))
-    return make_table(columns, rows, title=title)
+    changed = [
+        f"{cells[row.cell_id]} {row.arm}: {text}" if len(cells.cells) > 1 else f"{row.arm}: {text}"
+        for row in rows
+        if (text := changed_counters(row.difference))
+    ]
+    return make_table(columns, rows, title=f"{title} - {shared}", remarks=changed)
 
 
 def _lengths(difference: Difference) -> str:
     sides = difference.other_counts, difference.counts
     return " -> ".join(cell_text(counts.acceptance_length, "ratio") for counts in sides)
+
+
+def _rates(row: PairedRow) -> str | None:
+    return None if row.rates is None else " -> ".join(cell_text(r, "brief") for r in row.rates)
 
 
 def _of_tier(tier: Tier, difference: Difference) -> int:

@@ -30,7 +30,6 @@ from eaglebench.report.phrases import (
     NO_VALUE,
     advice_text,
     cell_text,
-    changed_counters,
     difference_text,
     noise_text,
     parting_text,
@@ -152,12 +151,7 @@ def render_judgement(judgement: Judgement, console: Console) -> None:
 
 def render_run_pair(rows: Sequence[PairedRow], console: Console, *, title: str) -> None:
     """Print lengths, tiers and every exact counter that changed."""
-    is_wide = console.width >= WIDE
-    _draw(runs_pair_table(rows, title, is_wide=is_wide), console)
-    for row in rows:
-        changed = changed_counters(row.difference)
-        if changed and not is_wide:
-            console.print(Text(f"{row.cell_id} {row.arm}: {changed}"))
+    _draw(runs_pair_table(rows, title), console)
 
 
 def render_setups(table: Table, console: Console) -> None:

@@ -136,7 +136,7 @@ def test_closed_pipe_is_quiet() -> None:
 @pytest.mark.parametrize(
     ("words", "begun", "offered"),
     [
-        (["run"], "ti", ["ti", "tiny"]),
+        (["run"], "ti", ["ti", "tiny", "tiny-pages"]),
         (["run", "--arms"], "radix,f", ["radix,force-miss"]),
         (["run", "--preallocation"], "l", ["lookahead-blocks"]),
         (["run", "--dtype"], "b", ["bfloat16"]),

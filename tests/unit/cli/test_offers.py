@@ -53,7 +53,7 @@ def offered(line: str, begun: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("line", "begun", "expected"),
     [
-        ("run", "ti", ["<file>", "tiny"]),
+        ("run", "ti", ["<file>", "tiny", "tiny-pages"]),
         ("run --model", "smol", ["<dir>", "smollm2-135m", "smollm2-135m-swa"]),
         ("run --draft-model", "t", ["<dir>", "tiny-eagle3"]),
         ("run --matrix", "", ["<file>", "compatibility"]),
@@ -62,7 +62,7 @@ def offered(line: str, begun: str = "") -> list[str]:
         ("run --device", "", ["cpu", "cuda"]),
         ("run --attention-backend", "p", ["padded"]),
         ("run --output-dir", "", ["<dir>"]),
-        ("ab --a x --b y", "ti", ["<file>", "tiny"]),
+        ("ab --a x --b y", "ti", ["<file>", "tiny", "tiny-pages"]),
         ("matrix show", "c", ["<file>", "compatibility"]),
         ("heads inspect", "ti", ["<dir>", "tiny-eagle3"]),
         ("train-head --exclude", "mt", ["<file>", "mtbench-questions"]),

@@ -88,7 +88,7 @@ def _side_by_side(
     from eaglebench.cli.console import notice, stdout_console
     from eaglebench.cli.shown_verdict import show_verdict
     from eaglebench.report.setups_table import setups_table
-    from eaglebench.report.terminal import render_setups
+    from eaglebench.report.terminal import render_table
 
     if renamed:
         raise UsageError("--as needs two runs", hint="compare them one by one")
@@ -99,7 +99,7 @@ def _side_by_side(
         return verdict_code(found.judgement.verdict)
     return show_verdict(
         found.judgement,
-        above=lambda: render_setups(setups_table(found.rows, is_judged=True), stdout_console()),
+        above=lambda: render_table(setups_table(found.rows, is_judged=True), stdout_console()),
     )
 
 

@@ -29,7 +29,7 @@ def print_setups(runs: Sequence["Run"], *, is_json: bool) -> int:
     from eaglebench.bench.side_by_side import hold_side_by_side
     from eaglebench.report.answer import answer_lines, headline
     from eaglebench.report.setups_table import setups_answers, setups_table
-    from eaglebench.report.terminal import render_setups
+    from eaglebench.report.terminal import render_table
 
     found = hold_side_by_side(runs)
     if is_json:
@@ -40,7 +40,7 @@ def print_setups(runs: Sequence["Run"], *, is_json: bool) -> int:
         setups = [asdict(row) for row in found.rows]
         click.echo(json.dumps({"runs": documents, "setups": setups}, indent=1))
     else:
-        render_setups(setups_table(found.rows, is_judged=False), stdout_console())
+        render_table(setups_table(found.rows, is_judged=False), stdout_console())
         for note in found.judgement.notes:
             click.echo(f"note: {note}")
         click.echo()

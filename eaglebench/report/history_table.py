@@ -5,8 +5,11 @@ import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
+from eaglebench.report.cell_names import CellNames
 from eaglebench.report.table import Column, Table, make_table
 
+MINUTE = len("2026-11-30T12:34")
+"""So much of a time is shown."""
 DECIMALS = ("al", "throughput")
 """Metrics that are no counts."""
 
@@ -38,17 +41,28 @@ class HistoryRow:
 def history_table(rows: Sequence[HistoryRow], metric: str) -> Table:
     """A line a run, cell and arm; the change is against the run of the same work before it."""
     form = "ratio" if metric in DECIMALS else "count"
+    cells = CellNames(row.cell_id for row in rows)
+    several = [Column("cell", lambda row: cells[row.cell_id])] if len(cells.cells) > 1 else []
     columns = (
-        *(Column("run", "run_id"), Column("commit", "commit"), Column("cell", "cell_id")),
+        Column("run", "run_id", is_wide=True),
+        Column("started", lambda row: row.started[:MINUTE].replace("T", " ")),
+        Column("commit", "commit"),
+        *several,
         *(
             Column("arm", "arm"),
             Column(metric, "value", form),
             Column("change", "change", "change"),
         ),
-        Column("remark", lambda row: "" if row.is_trusted else "not to be trusted"),
+        *([] if all(row.is_trusted for row in rows) else [Column("remark", _remark)]),
     )
     remark = "a change is against the run of the same work, questions and environment before it"
-    return make_table(columns, rows, title=f"{metric} over runs", remarks=(remark,))
+    shared = cells.shared or "".join(cells.cells[1:] or cells.cells)
+    title = f"{metric} over runs" + (f" - {shared}" if shared else "")
+    return make_table(columns, rows, title=title, remarks=(remark,))
+
+
+def _remark(row: HistoryRow) -> str:
+    return "" if row.is_trusted else "not to be trusted"
 
 
 def history_csv(rows: Sequence[HistoryRow]) -> str:

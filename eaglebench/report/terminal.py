@@ -154,14 +154,9 @@ def render_run_pair(rows: Sequence[PairedRow], console: Console, *, title: str) 
     _draw(runs_pair_table(rows, title), console)
 
 
-def render_setups(table: Table, console: Console) -> None:
-    """Print several runs side by side, where there is little room without their rates."""
-    _draw(table if console.width >= WIDE else table.narrow(), console)
-
-
 def render_table(table: Table, console: Console) -> None:
-    """Print one table."""
-    _draw(table, console)
+    """Print one table; where there is little room without the columns that can be missed."""
+    _draw(table if console.width >= WIDE else table.narrow(), console)
 
 
 def render_steps(found: ExplainedTurn, *, console: Console, text: TokenText) -> None:

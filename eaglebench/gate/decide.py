@@ -16,7 +16,7 @@ from eaglebench.gate.counts import judge_counts
 from eaglebench.gate.drafts import unknown_drafts
 from eaglebench.gate.finding import doubt_findings, found, reached, refused
 from eaglebench.gate.policy import Policy
-from eaglebench.gate.times import judge_times
+from eaglebench.gate.times import SLOWER_TOGETHER, judge_times
 from eaglebench.records.doubt import EVERYWHERE, Doubt
 from eaglebench.records.knobs import BASELINE_ARM, CACHE_ARMS
 from eaglebench.records.snapshot import ArmCounts, Snapshot
@@ -58,7 +58,10 @@ def judge(
         pairs = [pair for pair in pairs if _has_same_questions(*pair, findings)]
         pairs = [pair for pair in pairs if _has_same_prompts(*pair, findings)]
         findings += _counted(pairs, candidate, baseline, policy, notes)
-        findings += _timed(pairs, candidate, baseline, policy)
+        timed = _timed(pairs, candidate, baseline, policy)
+        if any(finding.verdict == "PASS" for finding in timed):
+            notes.append(SLOWER_TOGETHER)
+        findings += timed
         findings += _not_judged(pairs, policy, findings)
         if policy.not_judged:
             notes.append(f"not judged, as --fail-on asks: {', '.join(policy.not_judged)}")

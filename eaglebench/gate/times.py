@@ -26,6 +26,10 @@ LogRatios = Mapping[tuple[str, str], Sequence[float]]
 RUN_SD = 0.01
 """Standard deviation of ln(ratio) between runs of one machine where it was not measured: runs of one
 commit differ by half a per cent to one on shared machines (`docs/methodology.md`)."""
+SLOWER_TOGETHER = (
+    f"throughput is judged as a ratio to {BASELINE_ARM}: what slows all arms down alike is invisible to it; "
+    "eaglebench ab sees it"
+)
 LEAST_RUNS = 5
 """Runs of a baseline from which on their own scatter is taken; of fewer it is hardly known."""
 

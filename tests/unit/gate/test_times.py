@@ -141,6 +141,17 @@ def test_a_rule_on_time_is_added_to_the_counts() -> None:
     assert "verify_steps" in note
 
 
+def test_a_pass_on_times_says_what_it_does_not_see() -> None:
+    """Only where times were judged, and passed."""
+    run, base = (make_snapshot(make_arm(noise=noise)) for noise in (noisy(0), KNOWN))
+
+    judged, counted = judge(run, base, policy("throughput:5%")), judge(run, base, policy())
+
+    assert {finding.verdict for finding in on_times(judged)} == {"PASS"}
+    assert any("slows all arms down alike" in note for note in judged.notes)
+    assert not any("slows all arms" in note for note in counted.notes)
+
+
 def test_a_baseline_of_too_few_passes_decides_nothing() -> None:
     """Seven stored passes against many quiet ones, and a loss of five per cent."""
     run = make_snapshot(make_arm(noise=noisy(-50_000)))

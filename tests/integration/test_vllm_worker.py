@@ -127,7 +127,7 @@ def test_options_of_an_engine_outside_are_nothing_to_the_one_inside() -> None:
     ("fault", "said"),
     [
         ("die", "ended with status 7 in the middle of its work"),
-        ("hang", "said nothing for 1 s"),
+        ("hang", "said nothing for 6 s"),
         ("babble", "expected JSON"),
         ("refuse", "no such block size"),
         ("miscount", "other accepted drafts"),
@@ -137,9 +137,9 @@ def test_a_fault_of_the_process_is_told_and_nothing_finished_is_lost(
     fault: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Status 5, the reason, what it wrote; `--resume` goes on where it stopped."""
-    monkeypatch.setattr(worker_process, "ANSWER_S", 1.0)
     monkeypatch.setattr(vllm.VllmRuntime, "measure_noise", _no_noise)
-    monkeypatch.setattr(worker_process.Worker.ask, "__defaults__", (1.0,))
+    if fault == "hang":
+        monkeypatch.setattr(worker_process.Worker.ask, "__defaults__", (6.0,))
     status, _, err = run("--arms", "radix", fault=fault)
 
     assert status == 5

@@ -31,6 +31,7 @@ COMMANDS = {
     "history": "Follow a metric over the stored runs.",
     "bisect": "Find the commit that made counts worse.",
     "ab": "Time two versions of the code in turns.",
+    "engines": "Look at the engines that run can use.",
     "suites": "List what can be run.",
     "matrix": "Look at a matrix file.",
     "assets": "Fetch models and questions.",

@@ -103,6 +103,25 @@ def test_a_cell_that_it_has_not_is_left_out_with_the_reason() -> None:
     assert "multiple of 16" in manifest["skipped"][0]["reason"]
 
 
+def test_an_engine_can_be_checked_without_a_run() -> None:
+    """Who it is, what it accepted, what it found in its cache, what it does not tell; nothing is kept."""
+    status, out, err = invoke(
+        *("engines", "check", "--model", "tiny", *PAGES, *OUTSIDE), env={"FAULT": ""}
+    )
+
+    assert status == 0, err
+    assert "vllm: vllm 0.32.0, torch 2.13.0" in out
+    assert "check/1: prompt tokens" in out
+    assert "cached 32" in out
+    assert "accepted" in out
+    assert "pages_allocated" in out.partition("not told: ")[2]
+    assert not Path("out").exists()
+    assert not Path("results").exists()
+    _, listed, _ = invoke("engines", "list")
+    assert "embedded: runs in this process" in listed
+    assert "vllm: runs in a python of its own" in listed
+
+
 def test_arms_that_a_suite_would_have_are_left_out_and_said() -> None:
     """The ladder's planted fault is nothing that vLLM has; those that were typed are refused."""
     shipped = Path(__file__).parents[2] / "suites" / "tiny.toml"

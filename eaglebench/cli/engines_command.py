@@ -11,7 +11,7 @@ def engines() -> None:
     """Look at the engines that `run --backend` takes."""
 
 
-@engines.command("list")
+@engines.command("list", cls=StatedCommand, needs={})
 def list_engines() -> None:
     """Arms and refusals of each engine."""
     from eaglebench.bench.engines import engines as known

@@ -29,6 +29,11 @@ class CellNames:
         names, self.shared = short_names(self.cells)
         self._short = dict(zip(self.cells, names, strict=True))
 
+    @property
+    def title(self) -> str:
+        """What stands over a table of them: what all share, of a single cell its whole name."""
+        return self.cells[0] if len(self.cells) == 1 else self.shared
+
     def __getitem__(self, cell_id: str) -> str:
         """What it is called beside the others."""
         return self._short.get(cell_id, cell_id)

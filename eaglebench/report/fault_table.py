@@ -73,7 +73,7 @@ def fault_table(document: ReportDocument) -> Table | None:
         columns,
         faults,
         name="faults",
-        title=_fault_title(faults, names.shared if len(names.cells) > 1 else names.cells[0]),
+        title=_fault_title(faults, names.title),
         remarks=(*told, LEGEND),
     )
 

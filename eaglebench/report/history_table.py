@@ -56,8 +56,7 @@ def history_table(rows: Sequence[HistoryRow], metric: str) -> Table:
         *([] if all(row.is_trusted for row in rows) else [Column("remark", _remark)]),
     )
     remark = "a change is against the run of the same work, questions and environment before it"
-    shared = cells.shared or "".join(cells.cells[1:] or cells.cells)
-    title = f"{metric} over runs" + (f" - {shared}" if shared else "")
+    title = f"{metric} over runs" + (f" - {cells.title}" if cells.title else "")
     return make_table(columns, rows, title=title, remarks=(remark,))
 
 

@@ -82,8 +82,7 @@ def setups_table(rows: Sequence[SetupRow], *, is_judged: bool) -> Table:
     ]
     runs = {row.run_id: row.name for row in rows}
     title = f"{len(runs)} runs side by side, {arm}"
-    if shared := cells.shared or "".join(cells.cells[1:] or cells.cells):
-        title += f" - {shared}"
+    title += f" - {cells.title}" if cells.title else ""
     remarks = [f"{name}: {run_id}" for run_id, name in runs.items() if setup]
     if not claimed:
         remarks.append(f"of other prompts nothing is claimed below {LEAST_QUESTIONS} questions")

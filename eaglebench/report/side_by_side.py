@@ -34,7 +34,7 @@ class PairedRow:
 def runs_pair_table(rows: Sequence[PairedRow], title: str) -> Table:
     """Lengths and tiers, cells by what varies; under it every exact counter that changed."""
     cells = CellNames(row.cell_id for row in rows)
-    shared = cells.shared or cells.cells[0]
+    title += f" - {cells.title}" if cells.title else ""
     columns = [
         *([Column("cell", lambda row: cells[row.cell_id])] if len(cells.cells) > 1 else []),
         Column("arm", "arm"),
@@ -50,7 +50,7 @@ def runs_pair_table(rows: Sequence[PairedRow], title: str) -> Table:
         for row in rows
         if (text := changed_counters(row.difference))
     ]
-    return make_table(columns, rows, title=f"{title} - {shared}", remarks=changed)
+    return make_table(columns, rows, title=title, remarks=changed)
 
 
 def _lengths(difference: Difference) -> str:

@@ -103,8 +103,8 @@ def _cells_and_arms(rows: Sequence[Row], title: str, *, is_wide: bool) -> Table:
             names_of = ("arm", "acceptance length", "token/s", "verify steps")
             columns = [*(RUN_COLUMNS[name] for name in names_of), columns[-1]]
         columns = [Column("cell", lambda row: names[row.cell_id]), *columns]
-    shared = names.shared if len(names.cells) > 1 else "".join(names.cells)
-    return make_table(columns, rows, title=f"{title} - {shared}" if shared else title)
+    shared = f" - {names.title}" if names.title else ""
+    return make_table(columns, rows, title=f"{title}{shared}")
 
 
 def _is_telling(row: Row, difference: Difference) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from eaglebench.records.measured import MeasuredRun
-from eaglebench.report.cell_names import short_names
+from eaglebench.report.cell_names import CellNames, short_names
 from eaglebench.report.charts import chart_data
 from tests.html_documents import make_document, make_run
 
@@ -83,3 +83,17 @@ def test_shared_parts_of_names_are_said_once(
 ) -> None:
     """Only what differs between cells is left of their names."""
     assert short_names(cells) == (short, shared)
+
+
+@pytest.mark.parametrize(
+    ("cells", "title"),
+    [
+        (["page1-chunkoff"], "page1-chunkoff"),
+        (["page1-chunkoff", "page16-chunkoff"], "chunkoff"),
+        (["page1-chunk16", "page16-chunkoff"], ""),
+        ([], ""),
+    ],
+)
+def test_a_title_names_what_all_cells_share(cells: list[str], title: str) -> None:
+    """A single cell is named whole; of cells that share nothing there is nothing to name."""
+    assert CellNames(cells).title == title

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from eaglebench.bench.compare import TIMES, pair_runs
+from eaglebench.bench.stored_run import Run
 from eaglebench.bench.versions import Version
 from eaglebench.clock import Clock, MonotonicClock
 from eaglebench.gate.policy import ALPHA
@@ -54,9 +55,10 @@ def compare_versions(
 ) -> tuple[list[PairedRow], Judgement]:
     """Start A and B in turns (A B, B A, ...) with these arguments of `run`, and judge B.
 
-    Returns lengths and rates of every cell and arm, and the verdicts. Counts of the newest runs are compared question by question, times over all pairs. Runs are
-    kept in `folder`; processes get `environment`; `notice` is told after each pair how well the times are
-    known and how long the least number of pairs will take.
+    Returns lengths and rates of every cell and arm, and the verdicts. Counts of the newest runs are
+    compared question by question, times over all pairs. Runs are kept in `folder`; processes get
+    `environment`; `notice` is told after each pair how well the times are known and how long the
+    least number of pairs will take.
 
     Raises:
         UsageError: a version ended with an error.
@@ -74,7 +76,7 @@ def compare_versions(
         notice(_progress_text(number, pairs, widest, left_s))
         if number >= pairs.number.least and widest is not None and widest <= pairs.precision:
             break
-    before, after = (find_run(folder / side, "latest") for side in "ab")
+    before, after = (Run(find_run(folder / side, "latest")) for side in "ab")
     rows, counted = pair_runs(before, after, {}, across_environments=False)
     rows = [replace(row, rates=_means(rates.get((row.cell_id, row.arm)))) for row in rows]
     return rows, Judgement(

@@ -209,7 +209,7 @@ def compare(
     """
     earlier, later = (open_run(each, output_dir, notice) for each in (before, after))
     rows, judgement = pair_runs(
-        earlier.folder, later.folder, _renames(renamed), across_environments=across_environments
+        earlier, later, _renames(renamed), across_environments=across_environments
     )
     return Comparison(
         before=earlier.run_id, after=later.run_id, rows=tuple(rows), judgement=judgement

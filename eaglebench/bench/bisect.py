@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eaglebench.bench.compare import pair_runs
+from eaglebench.bench.stored_run import Run
 from eaglebench.bench.versions import open_version
 from eaglebench.errors import NothingMeasuredError, UsageError
 from eaglebench.plan.option import Notice
 from eaglebench.records.verdict import Judgement
-from eaglebench.store.run_folder import RunFolder, find_run
+from eaglebench.store.run_folder import find_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +49,12 @@ def first_bad(
     """
     commits = _between(good, bad, repository)
 
-    def run_of(commit: str) -> RunFolder:
+    def run_of(commit: str) -> Run:
         where = folder / commit[:12]
         with open_version(commit, repository) as version:
             options = (*arguments, "--progress", "none", "--output-dir", str(where))
             version.run(["run", *options], environment)
-        return find_run(where, "latest")
+        return Run(find_run(where, "latest"))
 
     known = run_of(good)
 

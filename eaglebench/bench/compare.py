@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eaglebench.bench.documents import load_run, tau_of
+from eaglebench.bench.documents import tau_of
 from eaglebench.bench.judge import check_renames, names_of, with_every_option
+from eaglebench.bench.stored_run import Run
 from eaglebench.gate.arms import judge_arm, judge_runs
 from eaglebench.gate.comparable import (
     are_only_engines,
@@ -27,7 +28,6 @@ from eaglebench.stats.bootstrap import LEAST_QUESTIONS, LengthInterval, length_i
 from eaglebench.stats.difference import Side, make_difference, sides_of
 from eaglebench.stats.snapshot import make_snapshot, question_counts
 from eaglebench.stats.trust import doubts_of
-from eaglebench.store.run_folder import RunFolder
 
 Key = tuple[str, str]
 """Cell and arm."""
@@ -40,8 +40,8 @@ _MAY_DIFFER = "num_questions"
 
 
 def pair_runs(
-    before: RunFolder,
-    after: RunFolder,
+    before: Run,
+    after: Run,
     renamed: Mapping[str, str],
     *,
     across_environments: bool,
@@ -52,7 +52,7 @@ def pair_runs(
         NothingMeasuredError: one of them holds no finished turn.
         UsageError: an arm to be renamed is missing.
     """
-    earlier, later = load_run(before), load_run(after)
+    earlier, later = before.measured, after.measured
     wrong, setup = _why_not(earlier, later, across_environments=across_environments)
     if wrong:
         return [], _judgement(earlier, later, [refused(wrong)], [])
@@ -96,9 +96,7 @@ def pair_runs(
     return rows, judgement
 
 
-def _where_to_look(
-    findings: Sequence[Finding], before: RunFolder, after: RunFolder
-) -> tuple[str, ...]:
+def _where_to_look(findings: Sequence[Finding], before: Run, after: Run) -> tuple[str, ...]:
     """The command that shows the first question that got worse, step by step."""
     worse = [f for f in findings if f.verdict == "REGRESSED" and f.questions]
     if not worse:

@@ -90,7 +90,11 @@ def load_document(folder: RunFolder) -> ReportDocument:
     Raises:
         NothingMeasuredError: it holds no finished turn.
     """
-    run = load_run(folder)
+    return make_document(folder, load_run(folder))
+
+
+def make_document(folder: RunFolder, run: MeasuredRun) -> ReportDocument:
+    """The same of a run that has been read from this folder."""
     rows, doubts = rows_of(run), doubts_of(run)
     cells = compare_cells(run.turns, run.blocks, tau_of(run))
     judgement = judge_run(run.run_id, inside_of(rows), doubts)

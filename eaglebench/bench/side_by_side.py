@@ -21,8 +21,8 @@ from eaglebench.stats.throughput import RatioEstimate
 NONE = "none"
 _MODELS = {"model": "target_id", "draft_model": "draft_id", "dtype": "dtype"}
 """Options that stand in a run's record as what they came to."""
-_CELLS = {"suite", "matrix", "algorithm"}
-"""Said elsewhere: in cells, and by the head."""
+_DIFFERS = "the setups differ"
+"""How a note begins that the table's first column makes needless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +40,13 @@ def hold_side_by_side(runs: Sequence[Run], *, across_environments: bool = False)
         NothingMeasuredError: one of them holds no finished turn.
     """
     first, *later = runs
-    setups = _setups([run.document.run for run in runs])
+    setups = _setups([run.measured for run in runs])
     rows = _rows(first.document, setups[0], {}, None)
     cells = CellNames(row.cell_id for run in runs for row in run.document.rows)
     findings: list[Finding] = []
     notes: dict[str, None] = {}
     for run, setup in zip(later, setups[1:], strict=True):
-        paired, judgement = pair_runs(
-            first.folder, run.folder, {}, across_environments=across_environments
-        )
+        paired, judgement = pair_runs(first, run, {}, across_environments=across_environments)
         by_place = {(row.cell_id, row.arm): row for row in paired}
         found = _rows(run.document, setup, by_place, judgement)
         name = found[0].name
@@ -64,10 +62,6 @@ def hold_side_by_side(runs: Sequence[Run], *, across_environments: bool = False)
         notes=tuple(notes),
     )
     return SideBySide(rows=tuple(rows), judgement=judgement)
-
-
-_DIFFERS = "the setups differ"
-"""The table's first columns say so."""
 
 
 def _rows(
@@ -125,12 +119,13 @@ def _facts(run: MeasuredRun) -> dict[str, str]:
     """What could tell a run from another: its options as they came out, and its code."""
     config: Mapping[str, Any] = under_present_names(run.config)
     named = {n for n, option in config_options().items() if option.affects != "nothing"}
+    named -= {"algorithm"}  # the head says it
     facts = {n: _text(config[n]) for n in named & config.keys() if config[n] is not None}
     facts |= {n: _text(run.models.get(key)) for n, key in _MODELS.items()}
     facts["suite"] = _text(run.suite.get("name"))
     facts["code"] = commit_text(run)
     order = [*_MODELS, *config_options(), "suite", "code"]
-    return {name: facts[name] for name in order if name in facts and name not in _CELLS - {"suite"}}
+    return {name: facts[name] for name in order if name in facts}
 
 
 def _text(value: Any) -> str:

@@ -6,10 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eaglebench.bench.documents import load_document
+from eaglebench.bench.documents import load_run, make_document
 from eaglebench.records.doubt import Doubt
 from eaglebench.records.flags import DEFAULT_OUTPUT
-from eaglebench.records.measured import TURN_KEY, MeasuredBlock, MeasuredTurn
+from eaglebench.records.measured import TURN_KEY, MeasuredBlock, MeasuredRun, MeasuredTurn
 from eaglebench.report.document import ReportDocument
 from eaglebench.store.run_folder import RunFolder, find_measured, find_run
 from eaglebench.store.run_folder import list_runs as folders_of_runs
@@ -46,9 +46,14 @@ class Run:
         return self.folder.manifest()
 
     @cached_property
+    def measured(self) -> MeasuredRun:
+        """Its turns, steps and blocks; raises NothingMeasuredError without a finished turn."""
+        return load_run(self.folder)
+
+    @cached_property
     def document(self) -> ReportDocument:
         """Rows, verdicts, remarks and doubts; raises NothingMeasuredError without a finished turn."""
-        return load_document(self.folder)
+        return make_document(self.folder, self.measured)
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from eaglebench.backends.source import Source
 from eaglebench.clock import Clock, MonotonicClock
 from eaglebench.engine.config import EngineConfig
 from eaglebench.engine.engine import Engine
@@ -11,7 +12,7 @@ from eaglebench.engine.models import Models
 from eaglebench.engine.noise import measure_noise
 from eaglebench.engine.policy import POLICIES, EnginePolicy
 from eaglebench.engine.pool_room import PoolRoom
-from eaglebench.errors import InvariantError, UsageError
+from eaglebench.errors import UsageError
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.knobs import CACHE_ARMS, EngineKnobs
 from eaglebench.records.models import NumericNoise, RuntimeInfo
@@ -36,15 +37,15 @@ class EmbeddedBackend:
 
         Leaving the iterator early aborts whatever is still running.
         """
-        source = _Source(requests)
+        source = Source(requests)
         try:
             while not source.is_exhausted or self.engine.has_work:
                 refused = self._fill(source, replay or {})
                 yield from refused
                 if self.engine.has_work:
                     yield from self.engine.step().ended
-                elif source.is_waiting and not refused:
-                    raise InvariantError("a request waits for another one, but none is running")
+                elif not refused:
+                    source.check_idle()
             self.engine.storage.check_idle()
         finally:
             self.engine.abort_all()
@@ -64,7 +65,7 @@ class EmbeddedBackend:
         self.engine.close()
 
     def _fill(
-        self, source: "_Source", replay: Mapping[str, Sequence[int]]
+        self, source: "Source", replay: Mapping[str, Sequence[int]]
     ) -> list[RequestObservation]:
         """Add requests while there is room; requests that can never run come back as failed."""
         refused = []
@@ -77,26 +78,6 @@ class EmbeddedBackend:
             except UsageError as error:
                 refused.append(self.engine.refuse(request, error.message))
         return refused
-
-
-class _Source:
-    """Requests pulled one by one; remembers whether the end was reached."""
-
-    def __init__(self, requests: Iterable[GenerationRequest | None]) -> None:
-        self._iterator = iter(requests)
-        self.is_exhausted = False
-        self.is_waiting = False
-
-    def take(self) -> GenerationRequest | None:
-        """The next request; None when there is nothing to start now."""
-        self.is_waiting = False
-        try:
-            request = next(self._iterator)
-        except StopIteration:
-            self.is_exhausted = True
-            return None
-        self.is_waiting = request is None
-        return request
 
 
 class EmbeddedRuntime:

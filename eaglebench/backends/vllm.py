@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from eaglebench.backends.outside import OutsideModels, read_models
+from eaglebench.backends.source import Source
 from eaglebench.backends.vllm_answer import observe
 from eaglebench.backends.vllm_noise import NOISE_TOKENS, noise_of
 from eaglebench.backends.worker_process import START_S, Worker
-from eaglebench.errors import EngineError, InvariantError, UsageError
+from eaglebench.errors import EngineError, UsageError
 from eaglebench.records.generation import GenerationRequest
 from eaglebench.records.knobs import EngineKnobs
 from eaglebench.records.models import ModelChoice, NumericNoise, RuntimeInfo
@@ -155,19 +156,14 @@ class VllmBackend:
         """Run requests and yield each as it finishes (see `Backend`)."""
         if replay:
             raise UsageError("vLLM can't replay tokens")
-        source, is_open = iter(requests), True
+        source = Source(requests)
         running: dict[str, GenerationRequest] = {}
         try:
             while True:
-                is_waiting = False
-                while is_open and not is_waiting and len(running) < self.knobs.parallel:
-                    request = next(source, _END)
-                    if isinstance(request, GenerationRequest):
-                        running[self._add(request)] = request
-                    is_open, is_waiting = request is not _END, request is None
+                while len(running) < self.knobs.parallel and (request := source.take()):
+                    running[self._add(request)] = request
                 if not running:
-                    if is_waiting:
-                        raise InvariantError("a request waits for another one, but none is running")
+                    source.check_idle()
                     return
                 answer = self.worker.ask({"op": "run"})
                 self._times += answer["times"]
@@ -231,9 +227,6 @@ class ContextRoom:
             f"prompt of {num_prompt_tokens} tokens leaves no room for an answer in a context of "
             f"{self.context_length} tokens"
         )
-
-
-_END = object()
 
 
 def load_vllm(choice: ModelChoice) -> VllmRuntime:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eaglebench.backends.abilities import Abilities
 from eaglebench.backends.registry import ENGINES, open_runtime
 from eaglebench.bench.measure import model_choice
 from eaglebench.bench.prepare import prepare
+from eaglebench.bench.session import WARMUP_TEXT
 from eaglebench.plan.option import Notice, Sources
 from eaglebench.records.counters import Counters
 from eaglebench.records.generation import GenerationRequest
@@ -14,23 +16,13 @@ from eaglebench.records.models import RuntimeInfo
 from eaglebench.records.observation import RequestObservation
 
 PROMPTS = (
-    "Count slowly from one to twenty, and then back again.",
+    WARMUP_TEXT,
     "Count slowly from one to twenty, and then name the months of the year.",
 )
 """The second one begins as the first one does, so that a prefix cache has something to find."""
 CHECK_TOKENS = 24
 _SUITE = "mtbench"
 """Whose defaults hold where nothing is said; its questions are not asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineFacts:
-    """What an engine can, for a list."""
-
-    name: str
-    arms: tuple[str, ...]
-    refuses: tuple[str, ...]
-    is_outside: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,17 +40,9 @@ class EngineCheck:
     untold: tuple[str, ...]
 
 
-def engines() -> list[EngineFacts]:
-    """All of them."""
-    return [
-        EngineFacts(
-            name=name,
-            arms=engine.abilities.arms,
-            refuses=tuple(engine.abilities.refuses),
-            is_outside=engine.abilities.is_outside,
-        )
-        for name, engine in ENGINES.items()
-    ]
+def engines() -> dict[str, Abilities]:
+    """What each of them can, by name."""
+    return {name: engine.abilities for name, engine in ENGINES.items()}
 
 
 def check_engine_answers(

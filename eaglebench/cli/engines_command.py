@@ -17,9 +17,9 @@ def list_engines() -> None:
     from eaglebench.bench.engines import engines as known
     from eaglebench.records.flags import flag_of
 
-    for engine in known():
+    for name, engine in known().items():
         where = "a python of its own (--engine-python)" if engine.is_outside else "this process"
-        click.echo(f"{engine.name}: runs in {where}; arms {', '.join(engine.arms)}")
+        click.echo(f"{name}: runs in {where}; arms {', '.join(engine.arms)}")
         if engine.refuses:
             click.echo(f"  refuses {', '.join(map(flag_of, engine.refuses))}")
 

@@ -17,14 +17,11 @@ from eaglebench.cli.run_options import run_parameters
 from eaglebench.cli.shown_setups import print_setups, trust_status
 from eaglebench.errors import UsageError
 from eaglebench.plan.draft_config import parse_values
-from eaglebench.plan.options import all_options, parameter_of
+from eaglebench.plan.options import all_options, parameter_of, typed_flag
 from eaglebench.records.flags import DEFAULT_OUTPUT
 
 if TYPE_CHECKING:
     from eaglebench.bench.prepare import RunSetup
-
-
-ENGINE_ARG = "--engine-arg"
 
 
 def given_options(ctx: click.Context) -> dict[str, Any]:
@@ -39,10 +36,8 @@ def given_options(ctx: click.Context) -> dict[str, Any]:
         value = ctx.params[parameter]
         if option.is_joined:
             value = joined(value)
-        elif name == "draft_config":
-            value = parse_values(value)
-        elif name == "engine_args":
-            value = parse_values(value, ENGINE_ARG)
+        elif option.kind == "values":
+            value = parse_values(value, typed_flag(name, option))
         elif option.kind == "pair":
             value = dict(value)
         given[name] = value

@@ -20,8 +20,7 @@ from eaglebench.cli.options import (
     refuse_top_k,
 )
 from eaglebench.plan.option import SESSION, SPECULATION, Option
-from eaglebench.plan.options import all_options, default_text
-from eaglebench.records.flags import flag_of
+from eaglebench.plan.options import all_options, default_text, typed_flag
 
 OPTION_FILE_HELP = (
     "File with options; also [tool.eaglebench] in pyproject.toml. A flag comes before "
@@ -56,7 +55,7 @@ def run_parameters() -> list[click.Parameter]:
 
 
 def _parameter(name: str, option: Option) -> AliasedOption:
-    flag = option.flag or flag_of(name)
+    flag = typed_flag(name, option)
     variables = [env_name(flag.removeprefix("--")), *option.environment]
     return AliasedOption(
         [flag, *((option.short,) if option.short else ())],
@@ -110,7 +109,7 @@ def _typed_once(option: Option) -> dict[str, Any]:
             return {"type": ListType(kind, option.words), **repeated}
         case "object":
             return {"type": ObjectType()}
-        case "pair":
+        case "pair" | "values":
             return {"type": PairType(), "multiple": True}
         case "text" if option.words:
             return {"type": OfferedType(lambda _: option.words), **repeated}

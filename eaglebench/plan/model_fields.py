@@ -57,7 +57,7 @@ class ModelFields(BaseModel):
         Option(
             section=MODELS,
             help="KEY=VALUE for that engine itself; a value may be JSON.",
-            kind="pair",
+            kind="values",
             flag="--engine-arg",
         ),
     ] = Field(default_factory=dict)
@@ -77,7 +77,7 @@ class ModelFields(BaseModel):
         Option(
             section=MODELS,
             help=DRAFT_CONFIG_HELP,
-            kind="pair",
+            kind="values",
             needs=(DRAFTS,),
         ),
     ] = None

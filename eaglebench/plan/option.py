@@ -12,7 +12,9 @@ from eaglebench.errors import UsageError
 from eaglebench.records.flags import DEFAULT_OUTPUT, flag_of
 from eaglebench.records.knobs import EngineKnobs, too_small
 
-Kind = Literal["text", "int", "float", "flag", "choice", "numbers", "names", "pair", "object"]
+Kind = Literal[
+    "text", "int", "float", "flag", "choice", "numbers", "names", "pair", "values", "object"
+]
 Affects = Literal["work", "time", "nothing"]
 AxisValue = int | str
 
@@ -57,7 +59,7 @@ class Option:
         section: where `--help` shows it (`SECTIONS`).
         help: what it does; the default is added to it.
         kind: what is typed; `numbers` and `names` are lists with commas, `pair` is KEY=VALUE,
-            `object` is JSON.
+            `values` the same with values that may be JSON, `object` is JSON.
         aliases: what other tools call it.
         flag: its own name, where that is not made of the field's name.
         short: one letter.

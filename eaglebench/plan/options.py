@@ -115,9 +115,14 @@ def all_options() -> dict[str, Option]:
     return dict(sorted(found.items(), key=lambda each: SECTIONS.index(each[1].section)))
 
 
+def typed_flag(name: str, option: Option) -> str:
+    """The flag of an option: that of `labels` is `--label`."""
+    return option.flag or flag_of(name)
+
+
 def parameter_of(name: str, option: Option) -> str:
     """The name of an option as a command has it: `labels` is typed as `--label`."""
-    return name_of(option.flag or flag_of(name))
+    return name_of(typed_flag(name, option))
 
 
 def default_text(name: str, option: Option) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from eaglebench.bench.measure import measure
+from eaglebench.bench.measure import TRACE, measure
 from eaglebench.bench.prepare import RunSetup, prepare
 from eaglebench.bench.stored_run import Run
 from eaglebench.errors import UsageError
@@ -59,7 +59,7 @@ def measure_setups(
     make_progress: Callable[[], AbstractContextManager[Progress]],
     notice: Notice,
 ) -> list[Run]:
-    """Measure each, by its name; every one is kept as soon as it is done.
+    """Measure each, by its name; every one is kept as soon as it is done. One alone has none.
 
     Raises:
         UsageError: models can't be had or don't fit.
@@ -69,7 +69,8 @@ def measure_setups(
     done: list[Run] = []
     names = list(setups)
     for number, (name, setup) in enumerate(setups.items()):
-        notice(f"{name} ({number + 1} of {len(setups)})")
+        if name:
+            notice(f"{name} ({number + 1} of {len(setups)})")
         try:
             run = Run(measure(setup, output_dir, progress=make_progress(), notice=notice))
         except KeyboardInterrupt:
@@ -77,5 +78,7 @@ def measure_setups(
                 notice(f"not begun: {'; '.join(left)}")
             raise
         notice(f"results: {run.path}")
+        if (trace := run.path / TRACE).exists():
+            notice(f"trace, for perfetto.dev or chrome://tracing: {trace}")
         done.append(run)
     return done

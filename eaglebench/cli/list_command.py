@@ -15,9 +15,6 @@ from eaglebench.records.words import counted
 if TYPE_CHECKING:
     from eaglebench.bench.run_list import RunSummary
 
-WIDE = 120
-"""Columns from which on what was measured stands in a table, one line a run."""
-
 
 @click.command("list", cls=StatedCommand, needs=always("output_dir", "form"))
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
@@ -34,6 +31,7 @@ def list_runs(output_dir: str, form: str) -> None:
 
     from eaglebench.bench.run_list import summaries
     from eaglebench.cli.console import stdout_console
+    from eaglebench.report.terminal import WIDE
 
     runs = summaries(Path(output_dir))
     if form == "json":

@@ -56,7 +56,7 @@ def _run(suite: str | None, **options: Any) -> int:
     output_dir = options["output_dir"] or DEFAULT_OUTPUT
     context = click.get_current_context()
     choices = split_setups(given_options(context))
-    setups = prepare_setups(
+    prepared = prepare_setups(
         suite,
         choices,
         resume=options["resume"],
@@ -64,30 +64,21 @@ def _run(suite: str | None, **options: Any) -> int:
         sources=sources_of(context),
         notice=notice,
     )
+    setups = dict(zip((choice.name for choice in choices), prepared, strict=True))
     is_json = options["format"] == "json"
     if options["dry_run"]:
-        _show_dry_run(dict(zip((choice.name for choice in choices), setups, strict=True)), is_json)
+        _show_dry_run(setups, is_json)
         return PASS
-    from eaglebench.bench.measure import TRACE, measure
-    from eaglebench.bench.stored_run import Run
     from eaglebench.cli.progress_display import progress_display
     from eaglebench.cli.show_command import print_run
 
     shown = "none" if options["disable_tqdm"] else options["progress"] or "auto"
-    if len(setups) > 1:
-        names = [choice.name for choice in choices]
-        runs = measure_setups(
-            dict(zip(names, setups, strict=True)),
-            output_dir,
-            make_progress=lambda: progress_display(shown),
-            notice=notice,
-        )
+    runs = measure_setups(
+        setups, output_dir, make_progress=lambda: progress_display(shown), notice=notice
+    )
+    if len(runs) > 1:
         return print_setups(runs, is_json=is_json)
-    done = Run(measure(setups[0], output_dir, progress=progress_display(shown), notice=notice))
-    notice(f"results: {done.path}")
-    if (trace := done.path / TRACE).exists():
-        notice(f"trace, for perfetto.dev or chrome://tracing: {trace}")
-    return trust_status(print_run(done, is_json=is_json).doubts)
+    return trust_status(print_run(runs[0], is_json=is_json).doubts)
 
 
 def _show_dry_run(setups: "Mapping[str, RunSetup]", is_json: bool) -> None:

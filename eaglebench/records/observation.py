@@ -14,7 +14,8 @@ class VerifyStep:
     Attributes:
         position: position of the root (the last known token) in the request.
         drafted_ids: proposed tokens, in order; empty for plain decoding.
-        target_ids: the target's choice after the root and after every proposed token.
+        target_ids: the target's choice after the root and after every proposed token; of an engine
+            outside only as far as they were accepted, and the one that follows.
         accepted: proposed tokens accepted, before cutting.
         emitted: tokens delivered, after cutting; the bonus included.
         target_gaps: difference of the two largest target logits, one per `target_ids`.
